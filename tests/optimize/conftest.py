@@ -34,6 +34,7 @@ _PATCHED: tuple[tuple[Any, str], ...] = (
     (profiler.emit_itt, "__exit__"),
     (dataloader._SingleProcessDataLoaderIter, "__init__"),
     (dataloader._MultiProcessingDataLoaderIter, "__init__"),
+    (dataloader._MultiProcessingDataLoaderIter, "_reset"),
     (dataloader._BaseDataLoaderIter, "__init__"),
     (dataloader._BaseDataLoaderIter, "__next__"),
     (dataloader._BaseDataLoaderIter, "_reset"),

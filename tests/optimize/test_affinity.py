@@ -24,6 +24,7 @@ from hotloop.machine.host.kernel_list import (
 from hotloop.model.observation import DeviceMemory, Memory, Observation
 from hotloop.model.sites import Sites
 from hotloop.model.tuning import PlanStep
+from hotloop.optimize.catalogue.system.cpu_affinity import activation
 from hotloop.optimize.catalogue.system.cpu_affinity import row as cpu_affinity
 from hotloop.optimize.catalogue.system.cpu_affinity.row import CpuAffinity
 from hotloop.optimize.catalogue.system.device_selection import row as device_selection
@@ -34,6 +35,8 @@ from hotloop.optimize.catalogue.system.numa_binding.activation import MemoryPoli
 from hotloop.optimize.catalogue.system.numa_binding.row import NumaBinding
 from hotloop.optimize.optimization import DoesNotApply
 from hotloop.patch.rewrite_plan import Patch, StepOutcome
+from hotloop.source.draft import Editor
+from hotloop.source.outcome import Edited, Refused
 
 from .harness import loader, observation
 from .test_system import in_a_process
@@ -106,6 +109,31 @@ def test_each_rank_has_its_part() -> None:
     ]
     assert all(on for on, _ in ranks)
     assert ranks[0][1] != ranks[1][1]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_code_for_ranks_binds_as_the_trial_did(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cores = ((0, 8), (1, 9), (4, 12), (5, 13))
+    for module in (cpu_affinity, activation):
+        monkeypatch.setattr(module, "physical_cores", lambda: cores)
+    monkeypatch.setenv("LOCAL_RANK", str(rank))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    outcome = CpuAffinity().rewrite(Editor({}, []), Sites(), {"cores": "ranks"})
+    assert isinstance(outcome, Refused)
+    bound: list[Any] = []
+    system = SimpleNamespace(sched_setaffinity=lambda process, cpus: bound.extend(cpus))
+    exec(outcome.code, {"os": system, "local_rank": rank, "local_world_size": 2})
+    assert sorted(bound) == list(activation.Placement("ranks", 1).training)
+    assert bound == [[0, 8, 1, 9], [4, 12, 5, 13]][rank]
+
+
+def test_a_launch_line_binds_workers_as_the_trial_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activation, "physical_cores", lambda: ((0, 8), (1, 9)))
+    place = activation.Placement("physical", 1)
+    assert place.training == place.workers == (0, 1)
+    outcome = CpuAffinity().rewrite(Editor({}, []), Sites(), {"cores": "physical"})
+    assert isinstance(outcome, Edited)
+    assert outcome.prefix == ("taskset", "-c", "0-1")
 
 
 @TWO_CORES

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Subset, SubsetRandomSampler
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -134,6 +134,66 @@ def test_an_evaluation_is_not_kept(tmp_path: Path, cache: Callable[..., DatasetC
     with torch.no_grad():
         assert len(list(DataLoader(Base(tmp_path), batch_size=7))) == 6
     assert activation.effect() == (False, "no training loader with an indexable data set was seen")
+
+
+def test_an_evaluation_of_kept_data_reads_them(tmp_path: Path, cache: Callable[..., DatasetCache]) -> None:
+    """The data set may be in another mode, and nothing has checked that it is not."""
+    dataset: Any = Base(tmp_path)
+    dataset.change = lambda row: row + dataset.mode
+    dataset.mode = 0
+    activation = cache()
+    batches = DataLoader(dataset, batch_size=N)
+    plain = next(iter(batches))[0]
+    dataset.mode = 1
+    with torch.no_grad():
+        assert same(next(iter(batches))[0], plain + 1)
+    dataset.mode = 0
+    assert same(next(iter(batches))[0], plain)
+    assert activation.effect()[0]
+
+
+def test_data_sets_that_are_made_for_an_epoch_are_not_piled_up(
+    tmp_path: Path, cache: Callable[..., DatasetCache]
+) -> None:
+    activation = cache()
+    for first in range(4):
+        assert list(DataLoader(Subset(Base(tmp_path), range(first, N)), batch_size=7))
+    assert len(activation._kept) == 0
+    assert "makes a loader over other data for each epoch" in activation.effect()[1]
+
+
+def test_a_loader_that_is_made_anew_over_the_same_data_finds_them(
+    tmp_path: Path, cache: Callable[..., DatasetCache]
+) -> None:
+    activation, dataset = cache(), Base(tmp_path)
+    for _ in range(3):
+        assert len(list(DataLoader(dataset, batch_size=7))) == 6
+    assert activation.effect()[0]
+    assert sum(kept.num_batches for kept in activation._kept.values()) == 3 * 6
+
+
+def test_folds_let_go_of_the_one_before(tmp_path: Path, cache: Callable[..., DatasetCache]) -> None:
+    activation = cache()
+    for first in range(3):
+        batches = DataLoader(Subset(Base(tmp_path), range(first, N)), batch_size=7)
+        assert [len(list(batches)) for _ in range(2)] == [6, 6]
+        del batches
+    assert len(activation._kept) == 1
+    assert activation.effect()[0]
+
+
+def test_indices_may_be_numbers_of_numpy(tmp_path: Path, cache: Callable[..., DatasetCache]) -> None:
+    dataset = Base(tmp_path)
+    batches = DataLoader(dataset, batch_size=7, sampler=SubsetRandomSampler(np.arange(30)))
+    activation = cache()
+    assert len(list(batches)) == 5
+    assert sum(kept.num_batches for kept in activation._kept.values()) == 5
+
+
+def test_what_no_batch_was_made_of_has_no_effect(tmp_path: Path, cache: Callable[..., DatasetCache]) -> None:
+    activation = cache()
+    list(DataLoader(Base(tmp_path), batch_size=7, sampler=torch.arange(30)))  # indices that are tensors
+    assert not activation.effect()[0]
 
 
 def test_what_changes_between_epochs_is_seen(tmp_path: Path, cache: Callable[..., DatasetCache]) -> None:

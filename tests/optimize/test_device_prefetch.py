@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import random
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -137,6 +138,36 @@ def test_cuda_begins_when_the_program_begins_it(
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     prefetch()
     assert not asked
+
+
+def test_what_only_the_programs_thread_may_read_is_read_there(prefetch: Callable[[], NextBatch]) -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("create table numbers (value)")
+    connection.executemany("insert into numbers values (?)", [(value,) for value in range(N)])
+    dataset = Rows()
+    dataset.change = lambda row: row + connection.execute("select max(value) from numbers").fetchone()[0]  # type: ignore[method-assign]
+    fresh = trained(DataLoader(dataset, batch_size=7))
+    activation = prefetch()
+    assert same(trained(DataLoader(dataset, batch_size=7)), fresh)
+    on, reason = activation.effect()
+    assert not on
+    assert reason.startswith("a thread could not make a batch: ProgrammingError(")
+    connection.close()
+
+
+def test_an_error_of_the_data_set_reaches_the_program(prefetch: Callable[[], NextBatch]) -> None:
+    def fails_late(row: torch.Tensor) -> torch.Tensor:
+        if row[0] > 100:
+            raise KeyError("the sample is missing")
+        return row
+
+    dataset = Rows()
+    dataset.change = fails_late  # type: ignore[method-assign]
+    prefetch()
+    batches = iter(DataLoader(dataset, batch_size=7))
+    assert len([next(batches) for _ in range(4)]) == 4
+    with pytest.raises(KeyError, match="the sample is missing"):
+        next(batches)
 
 
 def test_another_thread_makes_them(prefetch: Callable[[], NextBatch]) -> None:

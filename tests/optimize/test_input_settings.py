@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -11,10 +12,13 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from hotloop.model.observation import Phase, RunAccount
 from hotloop.optimize.catalogue.input.loader_prefetch.row import LoaderPrefetch
+from hotloop.optimize.catalogue.input.loader_workers.row import LoaderWorkers
 from hotloop.optimize.catalogue.input.persistent_workers.row import PersistentWorkers
 from hotloop.optimize.catalogue.input.pinned_memory.activation import PinnedCopies
 from hotloop.optimize.catalogue.input.pinned_memory.row import PinnedMemory
-from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.loaders.shadow_loader import ShadowLoader
+from hotloop.optimize.loaders.told_datasets import changed_from_outside
+from hotloop.optimize.optimization import DoesNotApply, Optimization
 
 from .harness import loader, observation
 
@@ -87,6 +91,86 @@ def test_a_dataset_that_is_told_the_epoch_keeps_its_workers_short() -> None:
     assert activation.effect() == (False, "the data set is told the epoch")
 
 
+class Curriculum(TensorDataset):  # type: ignore[misc]
+    """Yields what the program has set it to."""
+
+    level = 0.0
+
+    def __getitem__(self, index: int) -> Any:
+        return (torch.tensor(self.level),)
+
+
+@pytest.mark.parametrize(
+    ("row", "params"),
+    [(PersistentWorkers(), {}), (LoaderWorkers(), {"num_workers": 1, "persistent_workers": True})],
+)
+def test_workers_hear_of_a_data_set_that_the_program_changes(row: Optimization, params: Any) -> None:
+    activation = row.activation(params)
+    activation.on_torch()
+    data = Curriculum(torch.arange(4))
+    made = DataLoader(**activation.on_loader({"dataset": data, "num_workers": 1, "batch_size": 2}))
+    seen = []
+    for level in range(3):
+        data.level = float(level)
+        seen.append(values(made))
+    assert seen == [[[0.0, 0.0]] * 2, [[1.0, 1.0]] * 2, [[2.0, 2.0]] * 2]
+    on, reason = activation.effect()
+    assert not on
+    assert "self.level of the data set changes between epochs" in reason
+    del made
+
+
+def test_a_second_loader_s_workers_hear_of_it_too() -> None:
+    data = Curriculum(torch.arange(4))
+    shadow = ShadowLoader(DataLoader(data, batch_size=4), 1, None, next)
+    seen = []
+    for level in range(3):
+        data.level = float(level)
+        seen.append(shadow.next(epoch=object())[0][0].item())
+    shadow.close()
+    assert seen == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        ("data.p = epoch", "train.py:4"),
+        ("data.transform.p += 1", "train.py:4"),
+        ("data.set_epoch(epoch)", "train.py:4"),
+        ("loader.dataset.rows[0] = epoch", "train.py:4"),
+        ("setattr(data, 'p', epoch)", "train.py:4"),
+        ("sampler.set_epoch(epoch)", ""),
+        ("model.p = data.p", ""),
+        ("print(data[0])", ""),
+    ],
+)
+def test_the_source_says_that_a_data_set_is_changed(lines: str, place: str) -> None:
+    program = (
+        f"data = Images()\nloader = DataLoader(data, num_workers=2)\nfor epoch in range(3):\n    {lines}\n"
+    )
+    assert changed_from_outside([("train.py", program)]) == place
+
+
+def test_what_is_set_before_the_loader_is_made_is_heard() -> None:
+    program = """
+data = Images()
+data.transform = crop
+for path in paths:
+    data.append(path)
+loader = DataLoader(data)
+"""
+    assert changed_from_outside([("train.py", program)]) == ""
+
+
+def test_a_data_set_that_is_told_the_epoch_is_not_offered() -> None:
+    with pytest.raises(DoesNotApply, match="told the epoch"):
+        PersistentWorkers().candidates(
+            observation(loaders=(loader(num_workers=2, num_iterators=3, told_epoch=True),))
+        )
+    seen = observation(WAITING, loaders=(loader(num_iterators=3, told_epoch=True),), device="cuda")
+    assert all("persistent_workers" not in each.params for each in LoaderWorkers().candidates(seen))
+
+
 @pytest.mark.parametrize(
     ("loaders", "reason"),
     [
@@ -153,7 +237,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> tuple[PinnedCopies, list[dict[str
 
 def test_only_pinned_tensors_on_their_way_to_a_device_do_not_wait(copies: Any) -> None:
     activation, calls = copies
-    pinned, plain = torch.zeros(2), torch.zeros(3)
+    pinned, plain = activation.on_batch((torch.zeros(2), torch.zeros(3)))
     pinned.to("cuda")
     pinned.to(torch.device("cuda", 0), torch.float16)
     pinned.to(device="cuda:0")
@@ -180,12 +264,26 @@ def test_only_pinned_tensors_on_their_way_to_a_device_do_not_wait(copies: Any) -
     assert activation.effect() == (False, "no iterator that pins its batches was seen")
 
 
+def test_buffers_of_the_programs_own_are_waited_for(copies: Any) -> None:
+    activation, calls = copies
+    buffer = torch.zeros(2)
+    batch: Any = {"x": [torch.zeros(2)], "y": SimpleNamespace(label=torch.zeros(2))}
+    activation.on_batch(batch)
+    buffer.copy_(batch["x"][0])
+    buffer.to("cuda")
+    assert calls == [{}]
+    for tensor in (batch["x"][0], batch["x"][0].view(2, 1), batch["y"].label):
+        tensor.to("cuda")
+    assert calls[1:] == [{"non_blocking": True}] * 3
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
 def test_batches_are_pinned_and_copied_without_waiting() -> None:
     activation = PinnedCopies()
     activation.on_torch()
     made = DataLoader(**activation.on_loader({"dataset": DATA, "batch_size": 4}))
-    assert [batch[0].to("cuda").tolist() for batch in made] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    batches = map(activation.on_batch, made)
+    assert [batch[0].to("cuda").tolist() for batch in batches] == [[0, 1, 2, 3], [4, 5, 6, 7]]
     on, evidence = activation.effect()
     assert on, evidence

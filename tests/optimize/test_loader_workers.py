@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -161,13 +165,40 @@ def test_an_open_file_is_not_shared_between_processes(tmp_path: Path) -> None:
             super().__init__()
             self.inner = inner
 
+    class Slotted:
+        __slots__ = ("_file",)
+
+        def __init__(self, file: Any) -> None:
+            self._file = file
+
     path = tmp_path / "data.bin"
     path.write_bytes(b"0123")
     with path.open("rb") as file:
-        for dataset in (OnFile(file), Wrapped(OnFile(file)), Wrapped([OnFile(file)])):
+        held = (
+            OnFile(file),
+            [OnFile(file)],
+            {"a": file},
+            SimpleNamespace(file=file),
+            Slotted(file),
+            {"a": [SimpleNamespace(files={"b": file})]},
+            partial(max, file),
+            lambda: file,
+            file.read,
+            OnFile(file).__getitem__,
+        )
+        for dataset in (OnFile(file), *map(Wrapped, held)):
             changed, said = adjusted({"num_workers": 2}, dataset=dataset, batch_size=1)
             assert "num_workers" not in changed
             assert "holds an open BufferedReader" in said
+
+
+def test_where_messages_are_written_is_no_hazard() -> None:
+    logger = logging.getLogger("somebody's")
+    logger.addHandler(logging.StreamHandler(sys.stdout))
+    for held in (logger, sys.stderr, {"bar": SimpleNamespace(fp=sys.stderr)}):
+        dataset = Numbers()
+        dataset.held = held  # type: ignore[attr-defined]
+        assert adjusted({"num_workers": 2}, dataset=dataset, batch_size=1)[0]["num_workers"] == 2
 
 
 def test_spawned_workers_are_not_forced_on_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,8 +229,9 @@ def test_workers_do_not_outlive_the_epoch_where_the_dataset_is_told_of_it() -> N
         def set_epoch(self, epoch: int) -> None:
             self.epoch = epoch
 
-    changed, _ = adjusted({"num_workers": 2, "persistent_workers": True}, dataset=Told(), batch_size=1)
-    assert changed["persistent_workers"] is False
+    changed, said = adjusted({"num_workers": 2, "persistent_workers": True}, dataset=Told(), batch_size=1)
+    assert "persistent_workers" not in changed
+    assert "the data set is told the epoch" in said
 
 
 def test_asking_twice_gives_the_same() -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from hotloop.model.observation import Phase
 from hotloop.optimize.catalogue.input.ram_disk.row import RamDisk
 from hotloop.optimize.catalogue.input.ram_disk.staged_folder import StagedFolder
 from hotloop.optimize.dataset.redirected_opens import RedirectedOpens
+from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.optimization import DoesNotApply
 
 from .harness import loader, observation
@@ -114,6 +116,19 @@ def test_what_does_not_fit_is_left_where_it_is(
     on, why = activation.effect()
     assert not on
     assert reason in why
+
+
+def test_half_of_the_memory_file_system_is_left_to_loader_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sample").write_bytes(bytes(60))
+    for free, fits in ((100, False), (120, True)):
+        monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        if fits:
+            StagedFolder(str(tmp_path), 1.0).end(os.getpid())
+            continue
+        with pytest.raises(CannotKeep, match="more than half of the"):
+            StagedFolder(str(tmp_path), 1.0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -16,7 +16,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from hotloop.model.errors import HotloopError
 from hotloop.model.observation import Observation, Phase
+from hotloop.model.sites import Sites
 from hotloop.optimize import registry
+from hotloop.optimize.catalogue.input.loader_workers.row import LoaderWorkers
 from hotloop.optimize.catalogue.system.cpu_allocator import library as allocator_library
 from hotloop.optimize.catalogue.system.cpu_allocator import row as cpu_allocator
 from hotloop.optimize.catalogue.system.cpu_allocator.row import CpuAllocator
@@ -24,7 +26,9 @@ from hotloop.optimize.catalogue.system.huge_pages import row as huge_pages
 from hotloop.optimize.catalogue.system.huge_pages.row import HugePages
 from hotloop.optimize.catalogue.system.openmp_wait_policy.row import PASSIVE, OpenmpWaitPolicy
 from hotloop.optimize.catalogue.system.thread_count import ThreadCount
-from hotloop.optimize.optimization import DoesNotApply
+from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.source.draft import Editor
+from hotloop.source.outcome import Edited, Refused
 
 from .harness import loader, observation
 
@@ -78,6 +82,45 @@ def test_the_thread_count_wins_against_the_program() -> None:
 
 def test_the_thread_count_is_in_the_environment_where_torchrun_looks() -> None:
     assert ThreadCount().environment({"num_threads": 2}) == {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.set_num_threads(1)",
+        "set_num_threads(int(num))",
+        "os.environ['OMP_NUM_THREADS'] = '1'",
+        "os.environ.update(MKL_NUM_THREADS='1')",
+        "os.putenv('OMP_NUM_THREADS', '1')",
+    ],
+)
+@pytest.mark.parametrize("row", [ThreadCount(), LoaderWorkers()])
+def test_a_program_that_sets_its_threads_is_not_patched_from_its_command(
+    row: Optimization, line: str
+) -> None:
+    outcome = row.rewrite(
+        Editor({"train.py": f"import os\n{line}\n".encode()}, []),
+        Sites(),
+        {"num_threads": 2, "num_workers": 1},
+    )
+    assert isinstance(outcome, Refused)
+    assert outcome.reason.startswith("train.py:2 sets the number of threads")
+    assert outcome.code == "torch.set_num_threads(2)"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.set_num_threads(2)",
+        "torch.set_num_interop_threads(1)",
+        "os.environ.setdefault('OMP_NUM_THREADS', '1')",
+        "threads = os.environ.get('OMP_NUM_THREADS')",
+    ],
+)
+def test_what_does_not_change_the_number_of_threads_is_no_hindrance(line: str) -> None:
+    outcome = ThreadCount().rewrite(Editor({"train.py": line.encode()}, []), Sites(), {"num_threads": 2})
+    assert isinstance(outcome, Edited)
+    assert outcome.environment == {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
 
 
 def test_loader_workers_keep_their_single_thread() -> None:

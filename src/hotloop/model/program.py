@@ -49,6 +49,8 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Batches that any thread took from it, over the steps of the process; None: no step was seen."""
     draws: tuple[str, ...] | None = None
     """Global generators of random numbers that reading its samples draws from; None: not looked at (workers read)."""
+    told_epoch: bool = False
+    """Its data set has a `set_epoch`."""
     path: str | None = None
     line: int | None = None
     used_in_step: bool = False

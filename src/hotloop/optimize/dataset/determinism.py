@@ -16,7 +16,7 @@ from hotloop.optimize.dataset.opened_files import OpenedFiles
 from hotloop.optimize.dataset.pace import Pace
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, same
-from hotloop.optimize.dataset.state import changed, state_of
+from hotloop.optimize.loaders.dataset_state import changed, state_of
 from hotloop.probe.record.generators import GlobalGenerators
 
 NUM_PROBED = 12

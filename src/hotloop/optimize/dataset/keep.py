@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 from hotloop.optimize.dataset.budget import Budget
@@ -120,7 +121,7 @@ class KeptDataset:
         """Whether a batch can be made of what is kept: the same collate function, plain indices."""
         if collate is not self._collate or not isinstance(index, (list, tuple)):
             return False
-        return all(isinstance(i, int) and 0 <= i < self._length for i in index)
+        return all(isinstance(i, Integral) and 0 <= int(i) < self._length for i in index)
 
     def batch(self, index: Sequence[int], collate: Any) -> Any:
         """Return the batch of these indices."""

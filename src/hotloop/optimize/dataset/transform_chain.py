@@ -12,7 +12,7 @@ from typing import Any
 from hotloop.optimize.dataset.clocks import asks_for_time
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, same
-from hotloop.optimize.dataset.state import state_of
+from hotloop.optimize.loaders.dataset_state import state_of
 from hotloop.probe.record.generators import GlobalGenerators
 
 MAX_DEPTH = 3

@@ -8,12 +8,13 @@ import libcst as cst
 
 from hotloop.model.sites import Site, SiteKind, Sites
 from hotloop.optimize.loaders.no_workers import without_workers
+from hotloop.optimize.loaders.told_datasets import changed_from_outside
 from hotloop.optimize.rewriting.constructions import keyword_place, set_keywords
 from hotloop.optimize.rewriting.outcomes import changed, not_observed
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
 from hotloop.source.keywords import Changes
-from hotloop.source.outcome import Rewrite
+from hotloop.source.outcome import CannotEdit, Rewrite
 
 POSITIONS = {"batch_size": 1, "num_workers": 5, "pin_memory": 7}
 """Of DataLoader's parameters, those that torch 2.6 and newer also take by position."""
@@ -36,12 +37,14 @@ def rewrite_loaders(
         environment: variables that go with them.
 
     Raises:
-        CannotEdit: a loader is not made by the user's own code.
+        CannotEdit: a loader is not made by the user's own code, or workers would live on that have to hear of changes.
     """
     loaders = [site for site in sites.of(SiteKind.LOADER) if site.in_step]
     if not loaders:
         arguments = ", ".join(f"{name}={value}" for name, value in keywords.items())
         return not_observed("DataLoader that feeds training", f"DataLoader(dataset, ..., {arguments})")
+    if keywords.get("persistent_workers") == "True":
+        _refuse_unheard_changes(source)
     changes = Changes()
     for site in loaders:
         if keywords.get("num_workers") == "0":
@@ -50,6 +53,18 @@ def rewrite_loaders(
             changes += set_keywords(source, site, _where_workers(source, site, keywords), POSITIONS)
     words = ", ".join(f"{name}={value}" for name, value in keywords.items())
     return changed(changes, f"the training loaders have {words}", environment)
+
+
+def _refuse_unheard_changes(source: Editor) -> None:
+    """Workers that live on keep the data set that they were started with.
+
+    Raises:
+        CannotEdit: the program may change it meanwhile.
+    """
+    texts = ((path, file.module.code) for path, file in source.draft.files.items())
+    place = changed_from_outside(texts)
+    if place:
+        raise CannotEdit(f"{place} may change the data set, which living workers would not hear")
 
 
 def _where_workers(source: Editor, site: Site, keywords: Mapping[str, str]) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from hotloop.optimize.loaders.kept_workers import LastingDataset
 from hotloop.optimize.loaders.worker_hazards import reason_against
 
 DEFAULT_PREFETCH = 2
@@ -46,6 +47,7 @@ class ShadowLoader:
         self._loader = copy.copy(loader)
         self._fetch = fetch
         self._iterator: Any = None
+        self._lasting: LastingDataset | None = None
         self._epoch: object = None
         prefetch = prefetch_factor or loader.prefetch_factor or DEFAULT_PREFETCH
         self._loader.__dict__.update(
@@ -72,6 +74,10 @@ class ShadowLoader:
 
         own: Any = DataLoader.__iter__
         self._epoch = epoch
+        if self._lasting is not None and self._lasting.changed():
+            self.close()  # workers that live on have not heard of it
+        if self._iterator is None:
+            self._lasting = LastingDataset(self._loader.dataset) if self._loader.persistent_workers else None
         self._iterator = getattr(own, "__wrapped__", own)(self._loader)
 
     @property

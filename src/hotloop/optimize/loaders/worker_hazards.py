@@ -4,16 +4,36 @@ program."""
 from __future__ import annotations
 
 import io
+import logging
 import multiprocessing
-from types import CodeType
+import sys
+from collections import deque
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from types import BuiltinMethodType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 _HANDLES = ("h5py", "lmdb", "sqlite3", "zipfile", "tarfile", "netCDF4")
 """Modules whose objects share a file position or a lock between forked processes."""
 _SELF_SHARDING = ("webdataset", "datasets")
 """Packages whose iterable data sets divide themselves between workers."""
-MAX_HELD = 64
-"""Attributes looked at: a data set keeps its handles among a few attributes, its samples in long lists."""
+MAX_HELD, MAX_ITEMS = 4096, 64
+"""Objects looked at, and of each the parts: handles lie among the first of a few, samples in long lists."""
+_PLAIN = (
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bytearray,
+    type(None),
+    type,
+    ModuleType,
+    logging.Logger,
+    logging.Handler,
+)
+"""What holds nothing of its own, or only where a process writes its messages."""
 
 
 def reason_against(keywords: dict[str, Any], num_workers: int, prefetch: int) -> str:
@@ -105,23 +125,49 @@ def _dataset_reason(dataset: Any) -> str:
 
 
 def _is_open_file(value: Any) -> bool:
+    if any(value is each for each in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)):
+        return False  # all processes write there
     if isinstance(value, io.IOBase):
         return not isinstance(value, (io.BytesIO, io.StringIO))  # memory is copied by the fork
     return type(value).__module__.split(".")[0] in _HANDLES
 
 
-def _held_by(dataset: Any) -> list[Any]:
-    """Return what a data set holds, also in short tuples and lists, and what the data sets it wraps hold."""
-    from torch.utils.data import Dataset
+def _held_by(dataset: Any) -> Iterator[Any]:
+    """Yield what a data set holds, and what that holds in turn: attributes, items, closures; the nearest first."""
+    todo: deque[Any] = deque([dataset])
+    seen: set[int] = {id(dataset)}
+    while todo and len(seen) < MAX_HELD:
+        for value in islice(_parts(todo.popleft()), MAX_ITEMS):
+            if id(value) not in seen and not isinstance(value, _PLAIN):
+                seen.add(id(value))
+                yield value
+                todo.append(value)
 
-    held: list[Any] = []
-    todo: list[Any] = [dataset]
-    while todo and len(held) < MAX_HELD:
-        holder = todo.pop()
-        parts: list[Any] = []
-        for value in getattr(holder, "__dict__", {}).values():
-            short = isinstance(value, (tuple, list)) and len(value) <= MAX_HELD
-            parts.extend(value if short else [value])
-        held.extend(parts)
-        todo.extend(part for part in parts if isinstance(part, Dataset))
-    return held
+
+def _parts(holder: Any) -> Iterator[Any]:
+    if isinstance(holder, dict):
+        yield from dict.values(holder)
+    elif isinstance(holder, (tuple, list, set, frozenset, deque)):
+        yield from holder
+    elif isinstance(holder, partial):
+        yield from (holder.func, *holder.args, *holder.keywords.values())
+    elif isinstance(holder, (MethodType, BuiltinMethodType)):
+        yield holder.__self__
+    elif isinstance(holder, FunctionType):
+        yield from (cell.cell_contents for cell in holder.__closure__ or () if cell != CellType())
+        yield from holder.__defaults__ or ()
+    names = (name for cls in type(holder).__mro__ for name in _slots(cls))
+    yield from (value for name in names if (value := _slot(holder, name)) is not None)
+    yield from list(getattr(holder, "__dict__", {}).values())
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    names = vars(cls).get("__slots__", ())
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _slot(holder: Any, name: str) -> Any:
+    try:
+        return object.__getattribute__(holder, name)
+    except AttributeError:  # it is not set, or its name is mangled
+        return None

@@ -126,6 +126,7 @@ def _describe(loader: Any, path: str | None, line: int | None) -> dict[str, Any]
         "dataset_len": None if iterable else _length(loader.dataset),
         "sampler": type(loader.sampler).__name__,
         "iterable": iterable,
+        "told_epoch": hasattr(loader.dataset, "set_epoch"),
         "num_made": 1,
         "num_iterators": 0,
         "num_batches": 0,

@@ -85,10 +85,10 @@ class ThreadCount(Optimization):
         return ThreadKnob(params["num_threads"])
 
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
-        """Return the launch line: these variables are read before any line of the program runs."""
-        from hotloop.optimize.rewriting.outcomes import launched_with
+        """Return the launch line, read before any line of the program runs, where none of them says otherwise."""
+        from hotloop.optimize.rewriting.own_threads import launched_with_threads
 
-        return launched_with(self.environment(params))
+        return launched_with_threads(source, self.environment(params), params["num_threads"])
 
 
 def _require_work_of_the_host(observation: Observation) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 from hotloop.model.quantities import listed
@@ -15,8 +16,8 @@ from hotloop.optimize.dataset.opened_files import OpenedFiles
 from hotloop.optimize.dataset.pace import Pace
 from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.samples import copy_of, num_bytes, same
-from hotloop.optimize.dataset.state import changed, state_of
 from hotloop.optimize.dataset.transform_chain import chain_of, held_in, put_in
+from hotloop.optimize.loaders.dataset_state import changed, state_of
 from hotloop.probe.record.generators import GlobalGenerators
 
 
@@ -134,7 +135,7 @@ class KeptPrefix:
         """Whether a batch can be made of what is kept: plain indices."""
         if not isinstance(index, (list, tuple)) or not self._chain.is_unchanged():
             return False
-        return all(isinstance(i, int) and 0 <= i < self._length for i in index)
+        return all(isinstance(i, Integral) and 0 <= int(i) < self._length for i in index)
 
     def batch(self, index: Sequence[int], collate: Any) -> Any:
         """Run the random transforms in the order of the batch, and collate."""

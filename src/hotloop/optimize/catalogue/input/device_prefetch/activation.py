@@ -32,6 +32,7 @@ class NextBatch(Knob):
         self._hazards: dict[tuple[int, type], PrefetchHazards] = {}
         self._since_watched = 0
         self._reason = "no training loader was seen"
+        self._failed = ""
         self.num_ahead = 0
         """Batches that were there, or under way, when they were asked for."""
 
@@ -89,14 +90,23 @@ class NextBatch(Knob):
         if isinstance(ahead, Ended):
             raise StopIteration
         if ahead is not None:
-            batch = ahead.take()
-            self.num_ahead += 1
+            batch = self._taken(ahead, iterator)
         elif not torch.is_grad_enabled():
             return original(iterator)  # an evaluation
         else:
             batch = self._watched(iterator, original)
         if self._on and self._may(iterator):
             iterator.__dict__[_AHEAD] = self._begin(iterator, original)
+        return batch
+
+    def _taken(self, ahead: Ahead, iterator: Any) -> Any:
+        """Return a batch that was made ahead; where that fails none is any more."""
+        try:
+            batch = ahead.take()
+        finally:
+            if ahead.failed:
+                self._failed = self._hazards_of(iterator).reason = ahead.failed
+        self.num_ahead += 1
         return batch
 
     def _watched(self, iterator: Any, original: Callable[[Any], Any]) -> Any:
@@ -143,7 +153,7 @@ class NextBatch(Knob):
 
     def effect(self) -> tuple[bool, str]:
         """Return whether batches were made ahead, of all that were asked for: a patch could not tell them apart."""
-        alone = next((each.reason for each in self._hazards.values() if each.reason), "")
+        alone = self._failed or next((each.reason for each in self._hazards.values() if each.reason), "")
         if alone or not self.num_ahead:
             return False, alone or self._reason
         moved = f", {self._moved.num_used} tensors moved ahead" if self._moved is not None else ""

@@ -23,6 +23,9 @@ class Ahead:
         make: makes it anew.
         dataset: that it is made of; None: it lives in workers.
         held: its attributes when the batch was asked for.
+
+    Attributes:
+        failed: why the thread could not make it; empty: it could, or has not been asked.
     """
 
     def __init__(self, future: Future[Any], make: Callable[[], Any], dataset: Any, held: Held) -> None:
@@ -30,10 +33,21 @@ class Ahead:
         self._make = make
         self._dataset = dataset
         self._held = held
+        self.failed = ""
 
     def take(self) -> Any:
-        """Return the batch; where the program has changed its data set meanwhile, it is made anew."""
-        batch = self._future.result()
+        """Return the batch; made anew where the program has changed its data set meanwhile, or the thread failed.
+
+        What is wrong with the data set itself is raised then as without us. Workers that failed have told so, and
+        would give the batch after it.
+        """
+        try:
+            batch = self._future.result()
+        except Exception as error:
+            if self._dataset is None:
+                raise
+            self.failed = f"a thread could not make a batch: {error!r}"
+            return self._make()
         return batch if attributes_of(self._dataset) == self._held else self._make()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hotloop.model.quantities import listed
-from hotloop.optimize.dataset.state import changed, state_of
+from hotloop.optimize.loaders.dataset_state import changed, state_of
 from hotloop.probe.record.generators import GlobalGenerators
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hotloop.optimize.loaders.iterators import IteratorWatch
+from hotloop.optimize.loaders.kept_workers import LastingWorkers
 from hotloop.optimize.loaders.worker_hazards import reason_against
 from hotloop.optimize.program.thread_settings import Threads
 from hotloop.probe.activation.activation import Activation
@@ -38,11 +39,13 @@ class WorkerKeywords(Activation):
         self._left_alone: list[str] = []
         self._num_changed = 0
         self._watch = IteratorWatch()
+        self._lasting = LastingWorkers()
         self._threads = Threads(num_threads) if num_threads is not None else None
 
     def on_torch(self) -> None:
-        """Watch the iterators; set the threads."""
+        """Watch the iterators, and the data sets between epochs; set the threads."""
         self._watch.install()
+        self._lasting.install()
         if self._threads is not None:
             self._threads.on_torch()
 
@@ -61,10 +64,10 @@ class WorkerKeywords(Activation):
         keywords["num_workers"] = self._num_workers
         if self._prefetch_factor is not None:
             keywords["prefetch_factor"] = self._prefetch_factor
-        if self._persistent_workers is not None:
-            # A data set that is told the epoch would go unheard by workers that outlive it.
-            told = hasattr(keywords.get("dataset"), "set_epoch")
-            keywords["persistent_workers"] = self._persistent_workers and not told
+        if self._persistent_workers:
+            self._lasting.keep(keywords)
+        elif self._persistent_workers is not None:
+            keywords["persistent_workers"] = False
         return keywords
 
     def _without_workers(self, keywords: dict[str, Any]) -> dict[str, Any]:
@@ -77,6 +80,8 @@ class WorkerKeywords(Activation):
         """Return whether an iterator with our number of worker processes was seen, and the threads are ours."""
         if self._threads is not None and not self._threads.effect()[0]:
             return self._threads.effect()
+        if self._lasting.reason:
+            return False, f"the workers cannot live on: {self._lasting.reason}"
         alone = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""
         if not self._num_changed:
             return False, f"no loader was changed{alone}"

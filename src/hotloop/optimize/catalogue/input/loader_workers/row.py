@@ -10,12 +10,14 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.program import LoaderFacts
 from hotloop.optimize.catalogue.input.loader_workers.activation import WorkerKeywords
+from hotloop.optimize.loaders.told_datasets import changed_from_outside
 from hotloop.optimize.loaders.training_loaders import training_loaders
 from hotloop.optimize.loaders.worker_knob import WorkerKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.parameters import boolean, integer, only, required
 from hotloop.optimize.program.bounds import MIN_SHARE, bound, share
 from hotloop.optimize.program.cores import cores_per_process
+from hotloop.optimize.program.source_calls import program_files
 from hotloop.optimize.program.thread_settings import VARIABLES
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
@@ -73,8 +75,11 @@ class LoaderWorkers(Optimization):
                 "each worker would yield the whole IterableDataset: its samples would be repeated"
             )
         current = max(loader.num_workers for loader in changeable)
+        told = any(loader.told_epoch for loader in changeable) or bool(
+            changed_from_outside(program_files(observation))
+        )
         candidates = [
-            self._candidate(observation, changeable, n, threads)
+            self._candidate(observation, changeable, n, threads, told=told)
             for n in _counts(observation, current)
             for threads in _threads(observation, n)
         ]
@@ -84,10 +89,16 @@ class LoaderWorkers(Optimization):
         return sorted(candidates, key=_likeliest)
 
     def _candidate(
-        self, observation: Observation, loaders: Sequence[LoaderFacts], workers: int, threads: int | None
+        self,
+        observation: Observation,
+        loaders: Sequence[LoaderFacts],
+        workers: int,
+        threads: int | None,
+        *,
+        told: bool,
     ) -> Candidate:
         params: dict[str, Any] = {"num_workers": workers}
-        if workers and any(_starts_again(loader, observation) for loader in loaders):
+        if workers and any(_starts_again(loader, observation) for loader in loaders) and not told:
             params["persistent_workers"] = True
         if threads is not None:
             params["num_threads"] = threads
@@ -140,7 +151,11 @@ class LoaderWorkers(Optimization):
     def rewrite(self, source: Editor, sites: Sites, params: Mapping[str, Any]) -> Rewrite:
         """Set the keywords of the training loaders; the threads that they leave go to the launch line."""
         from hotloop.optimize.loaders.loader_rewrite import rewrite_loaders
+        from hotloop.optimize.rewriting.own_threads import refused_threads
 
+        refused = refused_threads(source, params["num_threads"]) if "num_threads" in params else None
+        if refused is not None:
+            return refused
         names = ("num_workers", "prefetch_factor", "persistent_workers")
         keywords = {name: repr(params[name]) for name in names if name in params}
         return rewrite_loaders(source, sites, keywords, self.environment(params))

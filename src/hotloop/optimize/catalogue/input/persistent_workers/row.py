@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.persistent_workers.activation import KeptWorkers
+from hotloop.optimize.loaders.told_datasets import changed_from_outside
 from hotloop.optimize.loaders.training_loaders import loaders_with_workers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.optimize.program.source_calls import program_files
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
@@ -29,9 +31,10 @@ class PersistentWorkers(Optimization):
     Why it is faster: otherwise every epoch ends and starts all worker processes: tens of milliseconds each by
     fork, seconds by spawn, and caches that the data set keeps in its workers are lost.
 
-    When it does not help: one long epoch; loaders made anew every epoch. A data set that is told the epoch
-    (`set_epoch`) would not hear of it in living workers and is left alone. A program that iterates one loader
-    twice at the same time must not use it: both iterators would be one; the parity check sees that.
+    When it does not help: one long epoch; loaders made anew every epoch. A data set that the program changes from
+    outside (`dataset.set_epoch(epoch)`, `dataset.p = 0.5`) would not hear of it in living workers and is left alone.
+    In a trial whose data set was seen to change between epochs the workers are started anew. A program that iterates
+    one loader twice at the same time must not use it: both iterators would be one; the parity check sees that.
 
     Effect on numerics: the samples and their order are the same; random augmentation goes on with the
     workers' random numbers instead of being seeded anew each epoch.
@@ -54,6 +57,11 @@ class PersistentWorkers(Optimization):
             raise DoesNotApply("the workers are persistent already")
         if all(loader.num_iterators <= 1 for loader in loaders if not loader.persistent_workers):
             raise DoesNotApply("no loader with workers was iterated a second time while it was observed")
+        if any(loader.told_epoch for loader in loaders):
+            raise DoesNotApply("the data set is told the epoch, which living workers would not hear")
+        place = changed_from_outside(program_files(observation))
+        if place:
+            raise DoesNotApply(f"{place} may change the data set, which living workers would not hear")
         return [self.candidate(prior=max(USUAL, _without_boundaries(observation)))]
 
     def activation(self, params: Mapping[str, Any]) -> Activation:

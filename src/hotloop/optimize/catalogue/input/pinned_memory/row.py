@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class PinnedMemory(Optimization):
     """Put batches into page-locked memory and copy them to the device without waiting.
 
-    What it does: `pin_memory=True` for every loader, and `non_blocking=True` for copies from page-locked
-    memory to the device (`tensor.to(device)`, `tensor.cuda()`). Copies from the device to the host are not
-    touched: they would be read before they are there.
+    What it does: `pin_memory=True` for every loader, and `non_blocking=True` for copies of their batches
+    to the device (`tensor.to(device)`, `tensor.cuda()`). Copies from the device to the host are not touched: they
+    would be read before they are there; nor are page-locked buffers of the program's own, which it may fill again.
 
     Why it is faster: the device's copy engine reads page-locked memory directly, at about twice the rate, and
     the program goes on issuing work while it does.

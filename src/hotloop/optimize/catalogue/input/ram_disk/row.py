@@ -34,9 +34,10 @@ class RamDisk(Optimization):
     files that were read in memory by itself, but gives them up for others, and asks a network mount whether they
     have changed.
 
-    When it does not help: files that the system has in memory anyway, on a local disk; folders that do not fit
-    into the stated share of the free memory (`max_share`, 0.25 unless given). Libraries that open files in C (HDF5,
-    LMDB, OpenCV) open the originals. Copying takes time before the first step.
+    When it does not help: files that the system has in memory anyway, on a local disk; folders that do not fit into
+    the stated share of the free memory (`max_share`, 0.25 unless given), or into half of what is free in
+    `/dev/shm`, through which loader workers send their batches. Libraries that open files in C (HDF5, LMDB, OpenCV)
+    open the originals. Copying takes time before the first step.
 
     Effect on numerics: none; the same bytes are read. A file's `name` is that of its copy.
 

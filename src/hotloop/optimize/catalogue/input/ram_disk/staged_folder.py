@@ -15,6 +15,8 @@ from hotloop.optimize.dataset.refusal import CannotKeep
 from hotloop.optimize.dataset.remover import remove_when_all_have_ended
 
 Stamp = tuple[int, int]
+MAX_FILLED = 0.5
+"""Of the file system, which is 64 MB in a container of Docker's: a worker that finds it full dies of a bus error."""
 
 
 class StagedFolder:
@@ -43,8 +45,12 @@ class StagedFolder:
             raise CannotKeep(f"the folder {folder} is not there, or holds no files")
         self.num_bytes = sum(size for _, (_, size) in files)
         Budget(max_share).expect(self.num_bytes, len(files))
-        if self.num_bytes > shutil.disk_usage(root).free:
-            raise CannotKeep(f"{self.num_bytes / 2**30:.2g} GiB do not fit into /dev/shm")
+        free = shutil.disk_usage(root).free
+        if self.num_bytes > MAX_FILLED * free:
+            raise CannotKeep(
+                f"{self.num_bytes / 2**30:.2g} GiB are more than half of the {free / 2**30:.2g} GiB that are free in "
+                "/dev/shm, through which loader workers send their batches"
+            )
         self._stamps: dict[str, Stamp] = dict(files)
         self._copy = new_scratch("ram", root=root)
         self._kept_by = remove_when_all_have_ended(self._copy)

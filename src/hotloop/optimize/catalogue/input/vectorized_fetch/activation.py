@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from hotloop.optimize.dataset.dataset_cache import DatasetCache
 
@@ -11,11 +11,7 @@ from hotloop.optimize.dataset.dataset_cache import DatasetCache
 class BatchedReads(DatasetCache):
     """Keeps nothing: it reads a batch where samples were read."""
 
-    def acts(self, kept: Any) -> bool:
-        """Whether batches were read as a whole; what workers read is not seen here."""
-        return bool(kept.num_batches) or any(
-            loader.num_workers for loader in self.loaders.values() if loader.dataset is kept.dataset
-        )
+    reads_all: ClassVar[bool] = False
 
     def said(self, used: Sequence[Any]) -> str:
         """Return what was proven."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
 from typing import Any
 
 from hotloop.optimize.catalogue.input.vectorized_fetch.branches import decides
@@ -112,7 +113,7 @@ class WholeBatches:
         return (
             collate is self._collate
             and isinstance(index, (list, tuple))
-            and all(type(i) is int for i in index)
+            and all(isinstance(i, Integral) and not isinstance(i, bool) for i in index)
         )
 
     def batch(self, index: Sequence[int], collate: Any) -> Any:

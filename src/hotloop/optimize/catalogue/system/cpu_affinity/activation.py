@@ -17,8 +17,8 @@ class Placement:
     """Which processors the training process and its loader workers get.
 
     Args:
-        cores: `physical`: one hardware thread of each core; `apart`: workers have cores of their own; `ranks`: each
-            rank of this machine has an equal part of the cores.
+        cores: `physical`: one hardware thread of each core, for loader workers, too, as `taskset` binds them; `apart`:
+            workers have cores of their own; `ranks`: each rank of this machine has an equal part of the cores.
         worker_cores: of `apart`.
     """
 
@@ -26,7 +26,7 @@ class Placement:
         known = physical_cores()
         self.workers: tuple[int, ...] = usable()
         if cores == "physical":
-            self.training = tuple(core[0] for core in known)
+            self.training = self.workers = tuple(core[0] for core in known)
         elif cores == "apart":
             kept = known[: max(0, len(known) - worker_cores)]
             self.training = _flat(kept)

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from hotloop.source.outcome import Rewrite
 
 KINDS = ("physical", "apart", "ranks")
+_RANKS = """\
+cores = {cores}  # the hardware threads of each core that may be used here
+each = len(cores) // local_world_size
+mine = cores[local_rank * each : (local_rank + 1) * each]
+os.sched_setaffinity(0, [cpu for core in mine for cpu in core])
+"""
 BINDING = ("OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 
 
@@ -29,9 +35,9 @@ class CpuAffinity(Optimization):
     """Pin threads, loader workers and ranks to processors of their own.
 
     What it does: every thread of the training process is bound with `sched_setaffinity`. `cores=physical`: to one
-    hardware thread of each core; `apart`: the process leaves `worker_cores` cores to its loader workers, which are
-    bound to those, and computes with as many threads as it has cores left; `ranks`: each rank of the machine has an
-    equal part of the cores.
+    hardware thread of each core, with its loader workers, as `taskset` does; `apart`: the process leaves
+    `worker_cores` cores to its loader workers, which are bound to those, and computes with as many threads as it
+    has cores left; `ranks`: each rank of the machine has an equal part of the cores.
 
     Why it is faster: two threads of one parallel region on the two hardware threads of a core take turns at its vector
     unit; a worker that decodes where a computing thread runs holds up the barrier that all others wait at; a thread
@@ -94,8 +100,7 @@ class CpuAffinity(Optimization):
         if params["cores"] == "physical":
             return launched_behind("taskset", "-c", as_list(place.training))
         if params["cores"] == "ranks":
-            code = "cores = len(os.sched_getaffinity(0)) // local_world_size\n"
-            code += "os.sched_setaffinity(0, range(local_rank * cores, (local_rank + 1) * cores))"
+            code = _RANKS.format(cores=[list(core) for core in physical_cores()])
             return Refused("each rank binds itself, before it trains", code)
         code = f"os.sched_setaffinity(0, {set(place.training)})\n"
         code += f"DataLoader(..., worker_init_fn=lambda _: os.sched_setaffinity(0, {set(place.workers)}))"
