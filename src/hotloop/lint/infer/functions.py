@@ -31,10 +31,13 @@ class Functions:
             return None
         last = name.rpartition(".")[2]
         found = self.by_name.get(last, [])
+        if name == f"self.{last}":
+            own = self._file.enclosing(call, cst.ClassDef)
+            methods = [one for one in found if self._class_of(one) is own]
+            return methods[0] if len(methods) == 1 and own is not None else None
         if len(found) != 1 or ("." in name and last in _TOO_COMMON):
             return None
-        in_class = self._file.enclosing(found[0], cst.ClassDef, cst.FunctionDef)
-        is_method = isinstance(in_class, cst.ClassDef)
+        is_method = self._class_of(found[0]) is not None
         if is_method != ("." in name) or (is_method and self._names.of(call.func)):
             return None
         return found[0]
@@ -46,6 +49,11 @@ class Functions:
         own = [r for r in self._file.under(function.body, cst.Return) if self._holder(r) is function]
         values = [r.value for r in own if r.value is not None]
         return values if len(values) == len(own) else []
+
+    def _class_of(self, function: cst.FunctionDef) -> cst.CSTNode | None:
+        """Return the class that a function is a method of; None: it is none."""
+        holder = self._file.enclosing(function, cst.ClassDef, cst.FunctionDef)
+        return holder if isinstance(holder, cst.ClassDef) else None
 
     def _holder(self, node: cst.CSTNode) -> cst.CSTNode | None:
         return self._file.enclosing(node, cst.FunctionDef, cst.Lambda)
