@@ -98,7 +98,7 @@ class Configuration:
     def _checkpoint(self) -> None:
         from torch.utils.checkpoint import checkpoint
 
-        blocks = repeated_blocks(self._training.root)
+        blocks = [block for root in self._training.roots for block in repeated_blocks(root)]
         if not blocks:
             self.missing = "the model has no repeated blocks"
         for block in blocks:

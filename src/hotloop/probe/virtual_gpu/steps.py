@@ -179,10 +179,12 @@ class VirtualSteps:
             if order.get("states") and not self._training.states:
                 self.done.append({"name": order["name"], "missing": "the optimizer keeps no state"})
                 continue
-            if (order.get("sharded") or order.get("buckets")) and is_sharded(self._training.root):
+            if (order.get("sharded") or order.get("buckets")) and any(map(is_sharded, self._training.roots)):
                 self.done.append({"name": order["name"], "missing": SHARDED})
                 continue
-            has_buckets = type(self._training.root).__name__ == "DistributedDataParallel"
+            has_buckets = any(
+                type(root).__name__ == "DistributedDataParallel" for root in self._training.roots
+            )
             wanted = {**order, "buckets": False} if has_buckets else order  # they are in the account
             computed = Computed(wanted, self._storages.records, self._training.class_of, self._groups())
             self.done.append(
@@ -191,9 +193,9 @@ class VirtualSteps:
 
     def _groups(self) -> tuple[int, int]:
         """Return bytes of the parameters outside repeated blocks, and of the largest block."""
-        root = self._training.root
-        sizes = [_bytes_of(block) for block in repeated_blocks(root)]
-        return (_bytes_of(root) if root is not None else 0) - sum(sizes), max(sizes, default=0)
+        roots = self._training.roots
+        sizes = [_bytes_of(block) for root in roots for block in repeated_blocks(root)]
+        return sum(map(_bytes_of, roots)) - sum(sizes), max(sizes, default=0)
 
     def _seek(self) -> bool:
         """Put the next batch to try, for any device, into the queue; return whether there is one."""
@@ -250,8 +252,6 @@ class VirtualSteps:
 
 def is_sharded(root: Any) -> bool:
     """Whether the parameters of a model are shards: of FSDP2 or a tensor-parallel plan, or flat ones of FSDP."""
-    if root is None:
-        return False
     wrapped = any(type(module).__name__ == "FullyShardedDataParallel" for module in root.modules())
     return wrapped or any(is_traceable_wrapper_subclass(each) for each in root.parameters())
 
