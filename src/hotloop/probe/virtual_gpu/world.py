@@ -59,6 +59,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operator."""
         kwargs = kwargs or {}
+        if kwargs.get("pin_memory"):  # as for `Tensor.pin_memory`: memory of the host is memory of the host
+            kwargs = {**kwargs, "pin_memory": False}
         if any(is_traceable_wrapper_subclass_type(each) for each in types):
             return NotImplemented  # it computes with what it wraps
         if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:

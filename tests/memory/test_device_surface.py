@@ -1,0 +1,58 @@
+"""What programs ask of `torch.cuda` beside computing, in one program on a virtual GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .planning import plan
+
+pytestmark = pytest.mark.slow
+
+ASKS = """
+import numpy
+import torch
+from torch import nn
+
+Tensor = torch.cuda.FloatTensor
+filled = Tensor(4, 2).fill_(1.0)
+given = Tensor(numpy.random.normal(0, 1, (4, 2)))
+assert filled.is_cuda and given.dtype is torch.float32 and given.shape == (4, 2)
+assert Tensor([1.0, 2.0]).shape == (2,) and Tensor(torch.Size([3])).shape == (3,) and Tensor().numel() == 0
+assert torch.ones(2).type(Tensor).is_cuda and torch.ones(2).type("torch.cuda.LongTensor").dtype is torch.int64
+assert isinstance(filled, Tensor) and not isinstance(torch.ones(2), Tensor)
+torch.set_default_tensor_type("torch.cuda.FloatTensor")
+assert torch.zeros(2).is_cuda
+torch.set_default_tensor_type("torch.FloatTensor")
+assert not torch.zeros(2).is_cuda
+
+with torch.cuda.nvtx.range("step"):
+    torch.cuda.nvtx.mark("here")
+torch.cuda.nvtx.range_end(torch.cuda.nvtx.range_start("part"))
+torch.cuda.memory._record_memory_history(max_entries=100)
+torch.cuda.memory._dump_snapshot("snapshot.pickle")
+assert torch.cuda.memory_snapshot() == [] and torch.cuda.get_allocator_backend() == "native"
+assert torch.cuda.memory.memory_allocated() == torch.cuda.memory_allocated() > 0
+
+assert torch.empty(3, pin_memory=True).device.type == "cpu"
+assert torch.ones_like(torch.ones(3), pin_memory=True).device.type == "cpu"
+assert torch.version.cuda and torch.backends.cudnn.is_available() and torch.backends.cudnn.version() > 9000
+assert torch.cuda.nccl.version() >= (2, 0)
+properties = torch.cuda.get_device_properties(0)
+assert len(str(properties.uuid)) == 36 and properties.L2_cache_size > 0
+
+model = nn.Sequential(nn.Linear(256, 1024), nn.LSTM(1024, 32)).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(20):
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        loss = model(torch.randn(64, 256, device="cuda"))[0].square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_program_is_answered_as_by_a_device(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(ASKS)
+    assert plan(tmp_path, "train.py")["by_name"]["as it is"]["missing"] is None
