@@ -52,6 +52,35 @@ for step in range(20):
     optimizer.step()
 """
 
+OPERATORS = """
+import torch
+from torch import nn
+from torch.distributions import Beta, Dirichlet
+
+model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 30)).cuda()
+optimizers = [torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, fused=True)]
+optimizers += [torch.optim.Adagrad(model.parameters(), fused=True)]
+labels, lengths = torch.randint(1, 30, (16, 20)), torch.full((16,), 20)
+for step in range(40):
+    scores = model(torch.randn(50, 16, 64, device="cuda"))
+    loss = nn.functional.ctc_loss(scores.log_softmax(-1), labels.cuda(), torch.full((16,), 50), lengths)
+    loss = loss + nn.functional.multi_margin_loss(scores[0], labels[:, 0].cuda())
+    loss = loss + nn.functional.multilabel_margin_loss(scores[1].sigmoid(), torch.zeros_like(scores[1]).long())
+    mixed = Beta(torch.ones(16, device="cuda"), torch.ones(16, device="cuda")).rsample()
+    assert mixed.is_cuda and Dirichlet(torch.ones(16, 3, device="cuda")).sample().shape == (16, 3)
+    optimizer = optimizers[step % 2]
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_operators_without_a_shape_rule_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(OPERATORS)
+    held = plan(tmp_path, "train.py")["by_name"]["as it is"]["held"]["by_class"]
+    weights = 4 * (64 * 256 + 256 + 256 * 30 + 30)
+    assert held["optimizer_state"] == pytest.approx(2 * weights, rel=0.01)
+
 
 def test_a_program_is_answered_as_by_a_device(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(ASKS)

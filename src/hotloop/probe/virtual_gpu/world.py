@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensor,
     FakeTensorMode,
+    UnsupportedOperatorException,
 )
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass_type
 from torch.utils.data import dataloader
@@ -31,6 +32,8 @@ _UNKNOWN = ("rand", "bernoulli", "dropout", "normal", "uniform", "multinomial", 
 _INDEXING = frozenset(
     {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
 )
+_SHAPED_BY_NUMBERS = frozenset({"_ctc_loss"})
+"""Operators that torch takes to be shaped by values of tensors; they are by the lengths that are given (`ctc`)."""
 _KEEPS_VALUES = "_amp_foreach_non_finite_check_and_unscale_"
 """Gradients are taken to be finite: what says so stays zero."""
 
@@ -47,7 +50,7 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         super().__init__()
         self._storages = storages
         self._resize = resize
-        self._fake = FakeTensorMode(allow_non_fake_inputs=True)
+        self._fake = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
         self.assumptions: set[str] = set()
         """What values nobody has were taken to be."""
         self.one_device = False
@@ -89,7 +92,12 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         try:
             out = self._faked(func, args, kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
-            out = self._of_unknown_shape(func, name, args, kwargs, values)
+            if name in _SHAPED_BY_NUMBERS:
+                out = self._as_on_cpu(func, args, kwargs, values)
+            else:
+                out = self._of_unknown_shape(func, name, args, kwargs, values)
+        except UnsupportedOperatorException:
+            out = self._as_on_cpu(func, args, kwargs, values)
         self._keep(name, out, values)
         for each in pytree.tree_leaves(out):
             if isinstance(each, FakeTensor) and each.fake_device.type == "cuda":
@@ -253,6 +261,20 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         real_args, real_kwargs = pytree.tree_map(_all_true, (args, kwargs))
         return pytree.tree_map(self._on_device, func(*real_args, **real_kwargs))
 
+    def _as_on_cpu(self, func: Any, args: Any, kwargs: Any, values: Any) -> Any:
+        """Return what an operator gives that torch has no shapes for: the same as its kernel for the CPU, run on ones.
+
+        One that gives nothing changes what it is given (an optimizer's fused step), and is not run.
+        """
+        if not func._schema.returns:
+            return None
+        if str(func._schema.returns[0].type) == "bool":  # whether a library of the device takes it over
+            return False
+        if values is None:
+            real_args, real_kwargs = pytree.tree_map(_values_or_ones, (args, kwargs))
+            values = func(*real_args, **real_kwargs)
+        return pytree.tree_map(self._on_device, values)
+
     def _without_masks(self, indices: Any) -> list[Any]:
         """Return indices with each mask as the positions that it selects: as known, else all."""
         result: list[Any] = []
@@ -335,6 +357,15 @@ def _elements(args: Any) -> int:
     for size in sizes:
         total *= int(size)
     return total
+
+
+def _values_or_ones(each: Any) -> Any:
+    if isinstance(each, torch.device):
+        return torch.device("cpu")
+    known = _known(each)
+    return (
+        torch.ones(each.shape, dtype=each.dtype) if isinstance(each, FakeTensor) and known is None else known
+    )
 
 
 def _all_true(each: Any) -> Any:
