@@ -11,6 +11,8 @@ from .planning import plan
 pytestmark = pytest.mark.slow
 
 ASKS = """
+import threading
+
 import numpy
 import torch
 from torch import nn
@@ -41,6 +43,15 @@ assert torch.version.cuda and torch.backends.cudnn.is_available() and torch.back
 assert torch.cuda.nccl.version() >= (2, 0)
 properties = torch.cuda.get_device_properties(0)
 assert len(str(properties.uuid)) == 36 and properties.L2_cache_size > 0
+
+moved = []
+def move():
+    there = torch.rand(3).cuda()
+    moved.append((there * 2 + torch.rand(3, device="cuda")).sum().item())
+thread = threading.Thread(target=move)
+thread.start()
+thread.join()
+assert len(moved) == 1
 
 model = nn.Sequential(nn.Linear(256, 1024), nn.LSTM(1024, 32)).cuda()
 optimizer = torch.optim.Adam(model.parameters())

@@ -69,6 +69,7 @@ def install(
     world.adopt_batches()
     world.adopt_labels()
     world.give_arrays()
+    world.follow_threads()
     steps.assumptions = lambda: world.assumptions
     steps.look.num_epochs = lambda: world.num_epochs
     torch._C._set_only_lift_cpu_tensors(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -57,6 +58,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         """The program never asks for a device: what meets a tensor of its model is taken to be there, too."""
         self.num_epochs = 0
         """Times that a loader had nothing more to give for training."""
+        self._one_at_a_time = threading.RLock()
+        """Torch's fake mode is entered by one thread at a time."""
         self._adopted: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -76,7 +79,12 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         name = func.__name__.partition(".")[0]
         if not on_device and not (isinstance(device, torch.device) and device.type == "cuda"):
             return func(*args, **kwargs)
-        if on_device and _leaves(name, args, device):
+        with self._one_at_a_time:
+            return self._run(func, name, args, kwargs, on_device)
+
+    def _run(self, func: Any, name: str, args: Any, kwargs: Any, on_device: bool) -> Any:
+        """Return what an operator of the device gives."""
+        if on_device and _leaves(name, args, kwargs.get("device")):
             return self._values(args[0], name, kwargs)
         if self.one_device and on_device:
             args, kwargs = pytree.tree_map(self._adopt, (args, kwargs))
@@ -115,6 +123,18 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         if any(not isinstance(each, FakeTensor) for each in (*module.parameters(), *module.buffers())):
             module.to("cuda")
             module.register_forward_pre_hook(self._adopt_inputs, with_kwargs=True)
+
+    def follow_threads(self) -> None:
+        """Have threads that the program starts be in this world: a mode is in force in one thread alone."""
+        cls: Any = threading.Thread
+        original = cls._bootstrap_inner
+
+        @functools.wraps(original)
+        def begin(thread: Any) -> None:
+            with self:
+                original(thread)
+
+        cls._bootstrap_inner = begin
 
     def give_arrays(self) -> None:
         """Have `.numpy()` of what was left on the CPU by the program, and taken to the device, give its values."""
