@@ -11,6 +11,7 @@ from .planning import plan
 pytestmark = pytest.mark.slow
 
 ASKS = """
+import copy
 import threading
 
 import numpy
@@ -54,8 +55,11 @@ thread.join()
 assert len(moved) == 1
 
 model = nn.Sequential(nn.Linear(256, 1024), nn.LSTM(1024, 32)).cuda()
+average, teacher = copy.deepcopy(model), nn.Linear(256, 1024).cuda().requires_grad_(False)
 optimizer = torch.optim.Adam(model.parameters())
 for step in range(20):
+    with torch.no_grad():
+        teacher(torch.randn(64, 256, device="cuda"))
     with torch.autograd.graph.save_on_cpu(pin_memory=True):
         loss = model(torch.randn(64, 256, device="cuda"))[0].square().mean()
     optimizer.zero_grad()
@@ -95,4 +99,7 @@ def test_operators_without_a_shape_rule_are_counted(tmp_path: Path) -> None:
 
 def test_a_program_is_answered_as_by_a_device(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(ASKS)
-    assert plan(tmp_path, "train.py")["by_name"]["as it is"]["missing"] is None
+    peak = plan(tmp_path, "train.py")["by_name"]["as it is"]
+    linear, recurrent = 4 * (256 * 1024 + 1024), 4 * 4 * (1024 * 32 + 32 * 32 + 2 * 32)
+    # The model, its average that no step calls, and the frozen teacher.
+    assert peak["held"]["by_class"]["parameters"] == pytest.approx(3 * linear + 2 * recurrent, rel=0.01)

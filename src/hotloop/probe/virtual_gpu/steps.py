@@ -6,7 +6,7 @@ import atexit
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -191,11 +191,17 @@ class VirtualSteps:
                 {"name": order["name"], **self._replayed(*computed.sequences(self._kept, events))}
             )
 
-    def _groups(self) -> tuple[int, int]:
-        """Return bytes of the parameters outside repeated blocks, and of the largest block."""
+    def _groups(self) -> tuple[int, int, int]:
+        """Return bytes of the parameters outside repeated blocks, of the largest block, and of what one trains."""
         roots = self._training.roots
-        sizes = [_bytes_of(block) for root in roots for block in repeated_blocks(root)]
-        return sum(map(_bytes_of, roots)) - sum(sizes), max(sizes, default=0)
+        blocks = [block for root in roots for block in repeated_blocks(root)]
+        sizes = [_bytes_of(block.parameters()) for block in blocks]
+        outside = sum(_bytes_of(root.parameters()) for root in roots) - sum(sizes)
+        return (
+            outside,
+            max(sizes, default=0),
+            max((_bytes_of(_trained(each)) for each in blocks or roots), default=0),
+        )
 
     def _seek(self) -> bool:
         """Put the next batch to try, for any device, into the queue; return whether there is one."""
@@ -256,5 +262,9 @@ def is_sharded(root: Any) -> bool:
     return wrapped or any(is_traceable_wrapper_subclass(each) for each in root.parameters())
 
 
-def _bytes_of(module: Any) -> int:
-    return sum(each.numel() * each.element_size() for each in module.parameters())
+def _bytes_of(parameters: Iterable[Any]) -> int:
+    return sum(each.numel() * each.element_size() for each in parameters)
+
+
+def _trained(module: Any) -> Iterator[Any]:
+    return (each for each in module.parameters() if each.requires_grad)

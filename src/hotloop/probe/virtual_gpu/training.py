@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import sys
 import weakref
@@ -17,6 +18,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from hotloop.probe.virtual_gpu.storages import Storages
+
+STEPS_WITH_NEW_MODELS = 3
+"""Steps after which models that no step calls, such as an average of the weights, are looked for."""
 
 
 class Training:
@@ -148,8 +152,8 @@ class Training:
     def _step_by_hand(self) -> None:
         """A backward of a program without an optimizer is a step: what it does with the gradients comes after."""
         for each in (each for root in self.roots for each in root.parameters()):
-            self._note(self.parameters, each)
             self._note(self.gradients, each.grad)
+        self._note_models()
         self._phase = "between"
         self._step_is_over()
 
@@ -164,12 +168,15 @@ class Training:
         for state in optimizer.state.values():
             for value in state.values() if isinstance(state, dict) else ():
                 self._note(self.states, value)
-        for root in self.roots:
-            for each in (*root.parameters(), *root.buffers()):
-                self._note(self.parameters, each)
+        self._note_models()
         self._optimizer = self._optimizer or optimizer
         if optimizer is self._optimizer:
             self._step_is_over()
+
+    def _note_models(self) -> None:
+        for model in _all_modules() if self.num_steps < STEPS_WITH_NEW_MODELS else self.roots:
+            for each in (*model.parameters(), *model.buffers()):
+                self._note(self.parameters, each)
 
     def _step_is_over(self) -> None:
         self.num_steps += 1
@@ -193,7 +200,11 @@ class Training:
         return "activations" if record.saved else "temporaries"
 
     def _note(self, numbers: set[int], tensor: Any) -> None:
-        if self.storages is None or not isinstance(tensor, torch.Tensor):
+        if (
+            self.storages is None
+            or not isinstance(tensor, torch.Tensor)
+            or tensor.layout is not torch.strided
+        ):
             return
         if is_traceable_wrapper_subclass(tensor):  # a shard of a distributed tensor, a quantized one
             for name in tensor.__tensor_flatten__()[0]:
@@ -213,6 +224,15 @@ def _named_inputs() -> dict[str, Any]:
             return dict(named) if isinstance(named, dict) else {}
         frame = frame.f_back if frame is not None else None
     return {}
+
+
+def _all_modules() -> list[Any]:
+    """Return all modules of the process: a frozen teacher and an average of the weights are called by no step."""
+    return [
+        each
+        for each in gc.get_objects()
+        if issubclass(type(each), torch.nn.Module) and hasattr(each, "_parameters")
+    ]
 
 
 def _parameters(optimizer: Any) -> list[Any]:
