@@ -58,6 +58,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         """The program never asks for a device: what meets a tensor of its model is taken to be there, too."""
         self.num_epochs = 0
         """Times that a loader had nothing more to give for training."""
+        self._gave_last = False
+        """One has given its last batch; a trainer that counts does not ask for more, and begins anew."""
         self._one_at_a_time = threading.RLock()
         """Torch's fake mode is entered by one thread at a time."""
         self._adopted: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
@@ -155,14 +157,22 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
 
         @functools.wraps(original)
         def following(loader: Any) -> Any:
+            if not loader._num_yielded and torch.is_grad_enabled():
+                self._epoch_is_over(self._gave_last)
             try:
                 batch = original(loader)
             except StopIteration:
-                self.num_epochs += torch.is_grad_enabled()
+                self._epoch_is_over(torch.is_grad_enabled())
                 raise
+            self._gave_last = self._gave_last or (torch.is_grad_enabled() and _is_at_end(loader))
             return self._adopt_batch(batch) if self.one_device else batch
 
         iterator.__next__ = following
+
+    def _epoch_is_over(self, is_over: bool) -> None:
+        if is_over:
+            self.num_epochs += 1
+            self._gave_last = False
 
     def adopt_labels(self) -> None:
         """Move labels that are given to a loss: torch compares their number with that of the outputs before it runs."""
@@ -318,6 +328,14 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
             self.assumptions.add("sparse tensors are counted as dense ones")
             meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
         return FakeTensor(self._fake, meta, torch.device("cuda", 0))
+
+
+def _is_at_end(loader: Any) -> bool:
+    """Whether an iterator of a loader has given as many batches as it has; False where it does not know."""
+    try:
+        return bool(loader._num_yielded >= len(loader))
+    except (TypeError, NotImplementedError):
+        return False
 
 
 def _leaves(name: str, args: Any, device: Any) -> bool:
