@@ -19,7 +19,7 @@ KEPT = [0, 1]
 EVENTS = [(2, 32 * MIB), (3, 64 * MIB), (2, -32 * MIB), (4, 64 * MIB), (4, -64 * MIB), (3, -64 * MIB)]
 
 
-def peak_of(name: str, groups: tuple[int, int] = (0, 8 * MIB)) -> float:
+def peak_of(name: str, groups: tuple[int, int, int] = (0, 8 * MIB, 8 * MIB)) -> float:
     """Return MiB at the peak of one of the configurations that the plan has."""
     order: Any = next(each for each in computed_configurations("bf16 + checkpointing") if each.name == name)
     records = [
@@ -56,4 +56,11 @@ def test_zero_divides_by_stage() -> None:
 
 
 def test_a_model_without_blocks_is_gathered_whole() -> None:
-    assert peak_of("FSDP2 (ZeRO-3) over 8", groups=(64 * MIB, 0)) == (64 + 128 + 64) / 8 + 32 + 64 + 64
+    assert (
+        peak_of("FSDP2 (ZeRO-3) over 8", groups=(64 * MIB, 0, 64 * MIB)) == (64 + 128 + 64) / 8 + 32 + 64 + 64
+    )
+
+
+def test_gradients_of_a_block_are_those_of_what_is_trained_in_it() -> None:
+    groups = (0, 8 * MIB, 1 * MIB)
+    assert peak_of("FSDP2 (ZeRO-3) over 8", groups) == (64 + 128 + 64) / 8 + 32 + 2 * 8 + 1

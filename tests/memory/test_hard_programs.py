@@ -357,10 +357,11 @@ PARAMETERS = 4 * (4 * (256 * 1024 * 2 + 1024 + 256) + 256 * 10 + 10)
     ("head", "wrapped", "backend", "shards"),
     [
         (FSDP2, "shard(Net().cuda())", "nccl", 2),
+        (FSDP2, "shard(Net().to('meta')).to_empty(device='cuda')", "nccl", 2),
         (FSDP, "FullyShardedDataParallel(Net(), device_id=torch.cuda.current_device())", "nccl", 2),
         (DDP, "DistributedDataParallel(Net().cuda(), device_ids=[0])", "gloo", 1),
     ],
-    ids=["fsdp2", "fsdp", "ddp"],
+    ids=["fsdp2", "fsdp2-meta", "fsdp", "ddp"],
 )
 def test_a_rank_has_its_shards(tmp_path: Path, head: str, wrapped: str, backend: str, shards: int) -> None:
     program = head + RANKS.replace("WRAPPED", wrapped).replace("BACKEND", repr(backend))

@@ -33,7 +33,22 @@ def test_blocks_of_all_stages_are_recomputed_and_of_nested_ones_the_outer() -> N
     assert repeated_blocks(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))) == []
     written_inline = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(3)))
     assert len(repeated_blocks(written_inline)) == 3
-    assert repeated_blocks(None) == []
+
+
+def test_two_encoders_of_one_class_are_models_with_blocks_and_experts_belong_to_their_layer() -> None:
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks, self.head = nn.ModuleList(Block() for _ in range(3)), nn.Linear(4, 4)
+
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query, self.key = Encoder(), Encoder()
+
+    assert [type(each).__name__ for each in repeated_blocks(Pair())] == ["Block"] * 6
+    layers = nn.Sequential(*(Encoder() for _ in range(2)))
+    assert [type(each).__name__ for each in repeated_blocks(layers)] == ["Encoder"] * 2
 
 
 @contextlib.contextmanager

@@ -63,8 +63,12 @@ def how_it_failed(log_end: str, code: int | None) -> str:
         words = f"{missing['operator']} needs the device itself"
     if not words:
         return f": exit code {code}"
-    places = [
-        found for found in _FRAME.finditer(log_end) if not any(part in found["path"] for part in _LIBRARIES)
-    ]
+    places = [found for found in _FRAME.finditer(log_end) if not _is_installed(found["path"])]
     where = f" in {Path(places[-1]['path']).name}:{places[-1]['line']}" if places else ""
     return f"{where}: {words[:_MOST]}"
+
+
+def _is_installed(path: str) -> bool:
+    """Whether a file is a library's, or a command that it installs (`bin/torchrun`), and not the user's own."""
+    is_command = Path(path).parent.name == "bin" and not Path(path).suffix
+    return is_command or any(part in path for part in _LIBRARIES)

@@ -33,7 +33,8 @@ class Computed:
             states None, "8-bit" or "offloaded", gradients once more in buckets, parameters gathered block by block.
         records: of all storages.
         class_of: a storage's class by its number.
-        groups: bytes of the parameters that are outside blocks, and of the largest block.
+        groups: bytes of the parameters that are outside blocks, of the largest block, and the most that are trained in
+            one block; without blocks in the model.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Computed:
         order: dict[str, Any],
         records: Sequence[Record],
         class_of: Callable[[int], str],
-        groups: tuple[int, int],
+        groups: tuple[int, int, int],
     ) -> None:
         self._order = order
         self._records = records
@@ -87,12 +88,8 @@ class Computed:
 
     def _with_gathered(self, events: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Add what a forward and a backward gather: what is outside blocks, two blocks, and the gradients of one."""
-        outside, block = self._groups
-        copies = [
-            (COPIES, outside),
-            (COPIES - 1, 2 * block),
-            (COPIES - 2, max(block, 0 if block else outside)),
-        ]
+        outside, block, trained = self._groups
+        copies = [(COPIES, outside), (COPIES - 1, 2 * block), (COPIES - 2, trained)]
         result: list[tuple[int, int]] = []
         gathered = False
         for number, change in events:

@@ -98,7 +98,7 @@ class Configuration:
     def _checkpoint(self) -> None:
         from torch.utils.checkpoint import checkpoint
 
-        blocks = repeated_blocks(self._training.root)
+        blocks = [block for root in self._training.roots for block in repeated_blocks(root)]
         if not blocks:
             self.missing = "the model has no repeated blocks"
         for block in blocks:
@@ -120,15 +120,20 @@ class Configuration:
 
 
 def repeated_blocks(root: Any) -> list[Any]:
-    """Return a model's repeated blocks: children of one class, with parts of their own; of nested ones the outer."""
-    if root is None:
-        return []
+    """Return a model's repeated blocks: children of one class, with parts of their own; of nested ones the outer.
+
+    Children that have names of their own, not places in a list, and more repeated blocks each than there are of them,
+    are models side by side (two encoders): the blocks are theirs.
+    """
     children = list(root.children())
     alike = Counter(type(child) for child in children if _is_block(child))
+    named = not isinstance(root, (nn.ModuleList, nn.Sequential))
     found: list[Any] = []
     for child in children:
-        is_repeated = _is_block(child) and alike[type(child)] >= MIN_BLOCKS
-        found += [child] if is_repeated else repeated_blocks(child)
+        inner = repeated_blocks(child)
+        num = alike[type(child)] if _is_block(child) else 0
+        is_model = named and len(inner) > num
+        found += [child] if num >= MIN_BLOCKS and not is_model else inner
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import math
 from typing import Any
@@ -151,6 +152,16 @@ def let_data_be_moved() -> None:
 
 def _swap(one: Any, other: Any) -> None:
     """`torch.utils.swap_tensors`, for tensors that the fake mode holds weak references to."""
+    held = [_in_slots(each) for each in (one, other)]
     one.__class__, other.__class__ = other.__class__, one.__class__
     one.__dict__, other.__dict__ = other.__dict__, one.__dict__
+    for each, values in zip((other, one), held, strict=True):
+        for name, value in values.items():
+            setattr(each, name, value)
     torch._C._swap_tensor_impl(one, other)
+
+
+def _in_slots(tensor: Any) -> dict[str, Any]:
+    """Return what a tensor holds in slots: a distributed one has its shard there."""
+    names = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]  # torch's own way
+    return {name: getattr(tensor, name) for name in names if hasattr(tensor, name)}

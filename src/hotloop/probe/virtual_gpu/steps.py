@@ -6,7 +6,7 @@ import atexit
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -179,21 +179,29 @@ class VirtualSteps:
             if order.get("states") and not self._training.states:
                 self.done.append({"name": order["name"], "missing": "the optimizer keeps no state"})
                 continue
-            if (order.get("sharded") or order.get("buckets")) and is_sharded(self._training.root):
+            if (order.get("sharded") or order.get("buckets")) and any(map(is_sharded, self._training.roots)):
                 self.done.append({"name": order["name"], "missing": SHARDED})
                 continue
-            has_buckets = type(self._training.root).__name__ == "DistributedDataParallel"
+            has_buckets = any(
+                type(root).__name__ == "DistributedDataParallel" for root in self._training.roots
+            )
             wanted = {**order, "buckets": False} if has_buckets else order  # they are in the account
             computed = Computed(wanted, self._storages.records, self._training.class_of, self._groups())
             self.done.append(
                 {"name": order["name"], **self._replayed(*computed.sequences(self._kept, events))}
             )
 
-    def _groups(self) -> tuple[int, int]:
-        """Return bytes of the parameters outside repeated blocks, and of the largest block."""
-        root = self._training.root
-        sizes = [_bytes_of(block) for block in repeated_blocks(root)]
-        return (_bytes_of(root) if root is not None else 0) - sum(sizes), max(sizes, default=0)
+    def _groups(self) -> tuple[int, int, int]:
+        """Return bytes of the parameters outside repeated blocks, of the largest block, and of what one trains."""
+        roots = self._training.roots
+        blocks = [block for root in roots for block in repeated_blocks(root)]
+        sizes = [_bytes_of(block.parameters()) for block in blocks]
+        outside = sum(_bytes_of(root.parameters()) for root in roots) - sum(sizes)
+        return (
+            outside,
+            max(sizes, default=0),
+            max((_bytes_of(_trained(each)) for each in blocks or roots), default=0),
+        )
 
     def _seek(self) -> bool:
         """Put the next batch to try, for any device, into the queue; return whether there is one."""
@@ -250,11 +258,13 @@ class VirtualSteps:
 
 def is_sharded(root: Any) -> bool:
     """Whether the parameters of a model are shards: of FSDP2 or a tensor-parallel plan, or flat ones of FSDP."""
-    if root is None:
-        return False
     wrapped = any(type(module).__name__ == "FullyShardedDataParallel" for module in root.modules())
     return wrapped or any(is_traceable_wrapper_subclass(each) for each in root.parameters())
 
 
-def _bytes_of(module: Any) -> int:
-    return sum(each.numel() * each.element_size() for each in module.parameters())
+def _bytes_of(parameters: Iterable[Any]) -> int:
+    return sum(each.numel() * each.element_size() for each in parameters)
+
+
+def _trained(module: Any) -> Iterator[Any]:
+    return (each for each in module.parameters() if each.requires_grad)

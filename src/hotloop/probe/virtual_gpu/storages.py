@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -60,6 +61,8 @@ class Storages:
     def __init__(self, place: Callable[[], tuple[str, str]], allocator: CachingAllocator) -> None:
         self._place = place
         self.allocator = allocator
+        self._one_at_a_time = threading.RLock()
+        """Threads of the program make and free storages, too."""
         self._numbers: dict[int, int] = {}
         """Of live storages, by their address."""
         self.records: list[Record] = []
@@ -76,9 +79,10 @@ class Storages:
         """Note the storage of a tensor on the device, if it is new."""
         storage = tensor.untyped_storage()
         address = storage._cdata
-        if address in self._numbers:
-            return
-        self._numbers[address] = self._made(storage.nbytes(), operator, tensor.element_size())
+        with self._one_at_a_time:
+            if address in self._numbers:
+                return
+            self._numbers[address] = self._made(storage.nbytes(), operator, tensor.element_size())
         weakref.finalize(storage, self._freed, address).atexit = False
 
     def follow_resizing(self) -> None:
@@ -118,14 +122,15 @@ class Storages:
 
     def backward_begins(self) -> None:
         """Mark what a forward has made and is alive: it was saved for this backward, or is still needed."""
-        for number in self._numbers.values():
+        for number in self.live():
             record = self.records[number]
             record.saved = record.saved or record.phase == "forward"
 
     def _freed(self, address: int) -> None:
-        number = self._numbers.pop(address, None)
-        if number is not None:
-            self._gone(number)
+        with self._one_at_a_time:
+            number = self._numbers.pop(address, None)
+            if number is not None:
+                self._gone(number)
 
     def _gone(self, number: int) -> None:
         self.events.append((number, -self.records[number].num_bytes))

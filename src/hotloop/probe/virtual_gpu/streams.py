@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+
+_RANGES = (
+    *("rangePushA", "rangePop", "rangeStartA", "rangeEnd", "markA"),
+    *("deviceRangeStart", "deviceRangeEnd"),
+)
+"""Of NVTX, as `torch.cuda.nvtx` calls them."""
 
 
 class Stream:
@@ -92,6 +99,16 @@ class Graph:
         """What follows runs as it is."""
 
 
+class Selected(contextlib.AbstractContextManager["Selected"]):
+    """`torch.cuda.device`: the device that a part of the program is for."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.idx = 0 if device is None else torch.device("cuda", getattr(device, "index", device) or 0).index
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing changes."""
+
+
 @contextlib.contextmanager
 def _inside(*_: Any, **__: Any) -> Iterator[None]:
     yield
@@ -99,9 +116,10 @@ def _inside(*_: Any, **__: Any) -> Iterator[None]:
 
 def put_into(cuda: Any) -> None:
     """Have `torch.cuda` offer them."""
-    cuda.Stream, cuda.Event, cuda.stream, cuda.device = Stream, Event, _inside, _inside
+    cuda.Stream, cuda.Event, cuda.stream, cuda.device = Stream, Event, _inside, Selected
     cuda.CUDAGraph, cuda.graph, cuda.graph_pool_handle = Graph, _inside, lambda: (0, 0)
     cuda.make_graphed_callables = lambda callables, *_, **__: callables
+    cuda.nvtx._nvtx = SimpleNamespace(**dict.fromkeys(_RANGES, lambda *_: 0))
     whole: Any = torch
     whole.Generator = Generator
     whole.Tensor.pin_memory = lambda tensor, *_: tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -10,15 +11,19 @@ from typing import Any
 import torch
 
 from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
+from hotloop.probe.virtual_gpu.legacy_types import have_legacy_types
 from hotloop.probe.virtual_gpu.streams import Stream, put_into
 
 BF16_FROM = (8, 0)
 """Compute capability from which `torch.cuda.is_bf16_supported` is true without emulation."""
+CUDA, CUDNN, NCCL = "12.8", 91002, (2, 27, 5)
+"""Versions of a recent build of torch for a device."""
 
 _DOES_NOTHING = (
     *("_lazy_init", "init", "synchronize", "set_device", "set_stream", "ipc_collect"),
     *("manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all"),
     *("set_per_process_memory_fraction", "reset_max_memory_allocated", "reset_accumulated_memory_stats"),
+    "_record_memory_history",
 )
 
 _OF_ACCELERATOR = (
@@ -57,6 +62,19 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         warp_size=32,
         max_threads_per_multi_processor=2048,
         shared_memory_per_block=48 << 10,
+        shared_memory_per_block_optin=96 << 10,
+        shared_memory_per_multiprocessor=96 << 10,
+        regs_per_multiprocessor=64 << 10,
+        L2_cache_size=6 << 20,
+        max_threads_per_block=1024,
+        clock_rate=1_000_000,
+        memory_clock_rate=1_000_000,
+        memory_bus_width=384,
+        is_multi_gpu_board=False,
+        pci_bus_id=0,
+        pci_device_id=0,
+        pci_domain_id=0,
+        uuid=uuid.UUID(int=0),
         gcnArchName="",
     )
     constants = {
@@ -75,16 +93,19 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         "get_rng_state_all": [torch.zeros(16, dtype=torch.uint8)],
         "memory_summary": "memory of a virtual GPU",
         "utilization": 0,
+        "memory_usage": 0,
+        "temperature": 0,
+        "power_draw": 0,
+        "clock_rate": 0,
+        "memory_snapshot": [],
+        "_snapshot": {"segments": [], "device_traces": []},
+        "get_allocator_backend": "native",
         "initial_seed": 0,
         "can_device_access_peer": False,
     }
     answers = {name: _always(value) for name, value in constants.items()}
     answers |= {name: _always(None) for name in _DOES_NOTHING}
-    for module in (cuda, cuda.random, cuda.memory):
-        for name, answer in answers.items():
-            if module is cuda or hasattr(module, name):
-                setattr(module, name, answer)
-    for name, read in {
+    reads = {
         "memory_allocated": lambda: allocator.allocated,
         "max_memory_allocated": lambda: allocator.told_allocated,
         "memory_reserved": lambda: allocator.reserved,
@@ -96,14 +117,29 @@ def answer_for(device: Device, allocator: CachingAllocator) -> None:
         "memory_stats": lambda: _statistics(allocator),
         "reset_peak_host_memory_stats": lambda: None,
         "mem_get_info": lambda: (device.total_bytes - allocator.reserved, device.total_bytes),
-    }.items():
-        setattr(cuda, name, _asking(read))
+    }
+    answers |= {name: _asking(read) for name, read in reads.items()}
+    for module in (cuda, cuda.random, cuda.memory):
+        for name, answer in answers.items():
+            if module is cuda or hasattr(module, name):
+                setattr(module, name, answer)
     cuda.is_bf16_supported = lambda including_emulation=True: (
         including_emulation or device.capability >= BF16_FROM
     )
     put_into(cuda)
+    have_legacy_types()
+    _have_versions()
     if hasattr(torch, "accelerator"):
         _be_the_accelerator()
+
+
+def _have_versions() -> None:
+    """Say versions of CUDA's libraries, whose absence a program takes for the CPU; nothing is ever theirs to do."""
+    whole: Any = torch
+    whole.version.cuda = CUDA
+    cudnn: Any = torch.backends.cudnn
+    cudnn.version, cudnn.is_available, cudnn.is_acceptable = _always(CUDNN), _always(True), _always(False)
+    whole.cuda.nccl.version = _always(NCCL)
 
 
 def _be_the_accelerator() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import sys
+import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -17,6 +19,9 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from hotloop.probe.virtual_gpu.storages import Storages
 
+STEPS_WITH_NEW_MODELS = 3
+"""Steps after which models that no step calls, such as an average of the weights, are looked for."""
+
 
 class Training:
     """Follows the training steps of this process."""
@@ -24,14 +29,14 @@ class Training:
     def __init__(self) -> None:
         self.storages: Storages | None = None
         """Set once there is a device."""
-        self.root: Any = None
-        """The outermost module of the latest forward with gradients."""
+        self._called: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
+        """By outermost module of a forward with gradients: the fewest and the most elements of its first tensor."""
         self.batch_size: int | None = None
-        """Size of the first dimension of its first tensor, as the program has it."""
+        """Size of the first dimension of the first tensor that a step gives to a model, as the program has it."""
         self.row_counts: set[int] = set()
         """First dimensions of what has a row for each sample, or for each token of all samples (flattened labels)."""
-        self.input_sizes: list[int] = []
-        """The smallest and the largest number of elements of that tensor, over the steps."""
+        self._is_first = True
+        """No model was called in this step so far."""
         self.watches_batch = True
         """False while a configuration gives it other batches."""
         self.num_steps = 0
@@ -53,6 +58,20 @@ class Training:
         self._phase = "start"
         self._path: list[str] = []
         self._names: dict[int, str] = {}
+
+    @property
+    def roots(self) -> list[Any]:
+        """The models that the steps train, in the order of their first calls: a backbone and its head are two."""
+        called = list(self._called)
+        parts = {part for module in called for part in module.modules() if part is not module}
+        return [module for module in called if module not in parts]
+
+    @property
+    def input_sizes(self) -> list[int]:
+        """The fewest and the most elements of a model's first tensor, over the steps: of the model that varies most."""
+        return max(
+            filter(None, self._called.values()), key=lambda sizes: sizes[1] / max(1, sizes[0]), default=[]
+        )
 
     def place(self) -> tuple[str, str]:
         """Return the phase, and the path of the innermost module."""
@@ -100,19 +119,23 @@ class Training:
     def _begin(self, module: Any, args: Any) -> None:
         if not any(each.requires_grad for each in module.parameters()):
             return
-        if self.root is not module:
-            self.root = module
-            self._names = {id(each): name or type(module).__name__ for name, each in module.named_modules()}
+        if module not in self._called:
+            self._called[module] = []
+            self._names |= {id(each): name or type(module).__name__ for name, each in module.named_modules()}
         given = pytree.tree_leaves((args, _named_inputs()))
         first = next((each for each in given if isinstance(each, torch.Tensor) and each.dim()), None)
         if first is not None and self.watches_batch:
-            self.batch_size = first.shape[0]
-            tokens = 1 if first.is_floating_point() else 2
-            self.row_counts = {first.shape[0], math.prod(first.shape[:tokens])}
-            sizes = [*self.input_sizes, first.numel()]
-            self.input_sizes = [min(sizes), max(sizes)]
+            self._note_batch(module, first)
         self._phase = "forward"
         self._tell_loss(True)
+
+    def _note_batch(self, module: Any, given: torch.Tensor) -> None:
+        if self._is_first:
+            self._is_first, self.batch_size, self.row_counts = False, given.shape[0], set()
+        tokens = 1 if given.is_floating_point() else 2
+        self.row_counts |= {given.shape[0], math.prod(given.shape[:tokens])}
+        sizes = [*self._called[module], given.numel()]
+        self._called[module] = [min(sizes), max(sizes)]
 
     def _leave(self, *_: Any) -> None:
         if self._path:
@@ -128,10 +151,9 @@ class Training:
 
     def _step_by_hand(self) -> None:
         """A backward of a program without an optimizer is a step: what it does with the gradients comes after."""
-        if self.root is not None:
-            for each in self.root.parameters():
-                self._note(self.parameters, each)
-                self._note(self.gradients, each.grad)
+        for each in (each for root in self.roots for each in root.parameters()):
+            self._note(self.gradients, each.grad)
+        self._note_models()
         self._phase = "between"
         self._step_is_over()
 
@@ -146,15 +168,19 @@ class Training:
         for state in optimizer.state.values():
             for value in state.values() if isinstance(state, dict) else ():
                 self._note(self.states, value)
-        if self.root is not None:
-            for each in (*self.root.parameters(), *self.root.buffers()):
-                self._note(self.parameters, each)
+        self._note_models()
         self._optimizer = self._optimizer or optimizer
         if optimizer is self._optimizer:
             self._step_is_over()
 
+    def _note_models(self) -> None:
+        for model in _all_modules() if self.num_steps < STEPS_WITH_NEW_MODELS else self.roots:
+            for each in (*model.parameters(), *model.buffers()):
+                self._note(self.parameters, each)
+
     def _step_is_over(self) -> None:
         self.num_steps += 1
+        self._is_first = True
         if self.storages is not None:
             self.storages.num_steps = self.num_steps
         self.on_step()
@@ -174,7 +200,11 @@ class Training:
         return "activations" if record.saved else "temporaries"
 
     def _note(self, numbers: set[int], tensor: Any) -> None:
-        if self.storages is None or not isinstance(tensor, torch.Tensor):
+        if (
+            self.storages is None
+            or not isinstance(tensor, torch.Tensor)
+            or tensor.layout is not torch.strided
+        ):
             return
         if is_traceable_wrapper_subclass(tensor):  # a shard of a distributed tensor, a quantized one
             for name in tensor.__tensor_flatten__()[0]:
@@ -194,6 +224,15 @@ def _named_inputs() -> dict[str, Any]:
             return dict(named) if isinstance(named, dict) else {}
         frame = frame.f_back if frame is not None else None
     return {}
+
+
+def _all_modules() -> list[Any]:
+    """Return all modules of the process: a frozen teacher and an average of the weights are called by no step."""
+    return [
+        each
+        for each in gc.get_objects()
+        if issubclass(type(each), torch.nn.Module) and hasattr(each, "_parameters")
+    ]
 
 
 def _parameters(optimizer: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensor,
     FakeTensorMode,
+    UnsupportedOperatorException,
 )
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass_type
 from torch.utils.data import dataloader
@@ -31,6 +33,8 @@ _UNKNOWN = ("rand", "bernoulli", "dropout", "normal", "uniform", "multinomial", 
 _INDEXING = frozenset(
     {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
 )
+_SHAPED_BY_NUMBERS = frozenset({"_ctc_loss"})
+"""Operators that torch takes to be shaped by values of tensors; they are by the lengths that are given (`ctc`)."""
 _KEEPS_VALUES = "_amp_foreach_non_finite_check_and_unscale_"
 """Gradients are taken to be finite: what says so stays zero."""
 
@@ -47,18 +51,24 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         super().__init__()
         self._storages = storages
         self._resize = resize
-        self._fake = FakeTensorMode(allow_non_fake_inputs=True)
+        self._fake = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
         self.assumptions: set[str] = set()
         """What values nobody has were taken to be."""
         self.one_device = False
         """The program never asks for a device: what meets a tensor of its model is taken to be there, too."""
         self.num_epochs = 0
         """Times that a loader had nothing more to give for training."""
+        self._gave_last = False
+        """One has given its last batch; a trainer that counts does not ask for more, and begins anew."""
+        self._one_at_a_time = threading.RLock()
+        """Torch's fake mode is entered by one thread at a time."""
         self._adopted: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operator."""
         kwargs = kwargs or {}
+        if kwargs.get("pin_memory"):  # as for `Tensor.pin_memory`: memory of the host is memory of the host
+            kwargs = {**kwargs, "pin_memory": False}
         if any(is_traceable_wrapper_subclass_type(each) for each in types):
             return NotImplemented  # it computes with what it wraps
         if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
@@ -71,7 +81,12 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         name = func.__name__.partition(".")[0]
         if not on_device and not (isinstance(device, torch.device) and device.type == "cuda"):
             return func(*args, **kwargs)
-        if on_device and _leaves(name, args, device):
+        with self._one_at_a_time:
+            return self._run(func, name, args, kwargs, on_device)
+
+    def _run(self, func: Any, name: str, args: Any, kwargs: Any, on_device: bool) -> Any:
+        """Return what an operator of the device gives."""
+        if on_device and _leaves(name, args, kwargs.get("device")):
             return self._values(args[0], name, kwargs)
         if self.one_device and on_device:
             args, kwargs = pytree.tree_map(self._adopt, (args, kwargs))
@@ -87,7 +102,12 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         try:
             out = self._faked(func, args, kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
-            out = self._of_unknown_shape(func, name, args, kwargs, values)
+            if name in _SHAPED_BY_NUMBERS:
+                out = self._as_on_cpu(func, args, kwargs, values)
+            else:
+                out = self._of_unknown_shape(func, name, args, kwargs, values)
+        except UnsupportedOperatorException:
+            out = self._as_on_cpu(func, args, kwargs, values)
         self._keep(name, out, values)
         for each in pytree.tree_leaves(out):
             if isinstance(each, FakeTensor) and each.fake_device.type == "cuda":
@@ -105,6 +125,18 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         if any(not isinstance(each, FakeTensor) for each in (*module.parameters(), *module.buffers())):
             module.to("cuda")
             module.register_forward_pre_hook(self._adopt_inputs, with_kwargs=True)
+
+    def follow_threads(self) -> None:
+        """Have threads that the program starts be in this world: a mode is in force in one thread alone."""
+        cls: Any = threading.Thread
+        original = cls._bootstrap_inner
+
+        @functools.wraps(original)
+        def begin(thread: Any) -> None:
+            with self:
+                original(thread)
+
+        cls._bootstrap_inner = begin
 
     def give_arrays(self) -> None:
         """Have `.numpy()` of what was left on the CPU by the program, and taken to the device, give its values."""
@@ -125,14 +157,22 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
 
         @functools.wraps(original)
         def following(loader: Any) -> Any:
+            if not loader._num_yielded and torch.is_grad_enabled():
+                self._epoch_is_over(self._gave_last)
             try:
                 batch = original(loader)
             except StopIteration:
-                self.num_epochs += torch.is_grad_enabled()
+                self._epoch_is_over(torch.is_grad_enabled())
                 raise
+            self._gave_last = self._gave_last or (torch.is_grad_enabled() and _is_at_end(loader))
             return self._adopt_batch(batch) if self.one_device else batch
 
         iterator.__next__ = following
+
+    def _epoch_is_over(self, is_over: bool) -> None:
+        if is_over:
+            self.num_epochs += 1
+            self._gave_last = False
 
     def adopt_labels(self) -> None:
         """Move labels that are given to a loss: torch compares their number with that of the outputs before it runs."""
@@ -251,6 +291,20 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         real_args, real_kwargs = pytree.tree_map(_all_true, (args, kwargs))
         return pytree.tree_map(self._on_device, func(*real_args, **real_kwargs))
 
+    def _as_on_cpu(self, func: Any, args: Any, kwargs: Any, values: Any) -> Any:
+        """Return what an operator gives that torch has no shapes for: the same as its kernel for the CPU, run on ones.
+
+        One that gives nothing changes what it is given (an optimizer's fused step), and is not run.
+        """
+        if not func._schema.returns:
+            return None
+        if str(func._schema.returns[0].type) == "bool":  # whether a library of the device takes it over
+            return False
+        if values is None:
+            real_args, real_kwargs = pytree.tree_map(_values_or_ones, (args, kwargs))
+            values = func(*real_args, **real_kwargs)
+        return pytree.tree_map(self._on_device, values)
+
     def _without_masks(self, indices: Any) -> list[Any]:
         """Return indices with each mask as the positions that it selects: as known, else all."""
         result: list[Any] = []
@@ -274,6 +328,14 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
             self.assumptions.add("sparse tensors are counted as dense ones")
             meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
         return FakeTensor(self._fake, meta, torch.device("cuda", 0))
+
+
+def _is_at_end(loader: Any) -> bool:
+    """Whether an iterator of a loader has given as many batches as it has; False where it does not know."""
+    try:
+        return bool(loader._num_yielded >= len(loader))
+    except (TypeError, NotImplementedError):
+        return False
 
 
 def _leaves(name: str, args: Any, device: Any) -> bool:
@@ -333,6 +395,15 @@ def _elements(args: Any) -> int:
     for size in sizes:
         total *= int(size)
     return total
+
+
+def _values_or_ones(each: Any) -> Any:
+    if isinstance(each, torch.device):
+        return torch.device("cpu")
+    known = _known(each)
+    return (
+        torch.ones(each.shape, dtype=each.dtype) if isinstance(each, FakeTensor) and known is None else known
+    )
 
 
 def _all_true(each: Any) -> Any:
