@@ -24,3 +24,23 @@ for function in (F.relu, F.gelu, F.silu, F.mish):
 
 def test_an_activation_has_one_kernel_in_the_backward(tmp_path: Path) -> None:
     assert on_the_device(tmp_path, BACKWARDS) == ["1"] * 4
+
+
+INFERENCE = """
+model = nn.Sequential(nn.Linear(512, 512), nn.SiLU(), nn.LayerNorm(512), nn.Dropout(0.1), nn.Linear(512, 10)).cuda()
+attention = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, batch_first=True), 2).cuda()
+for mode in (torch.no_grad, torch.inference_mode):
+    with mode():
+        torch.cuda.reset_peak_memory_stats()
+        out = model(torch.randn(1024, 512).to("cuda"))
+        attention(torch.randn(8, 64, 64).cuda())
+        out.tolist(), bool((out > 3).any()), out.sum().item()
+        print(out.device, out.softmax(1).cpu().numpy().shape, torch.cuda.max_memory_allocated())
+    del out
+"""
+
+
+def test_inference_mode_has_the_memory_of_no_grad_and_gives_values(tmp_path: Path) -> None:
+    without, inference = on_the_device(tmp_path, INFERENCE)
+    assert without.startswith("cuda:0 (1024, 10)")
+    assert inference == without

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from torch._C import DispatchKey
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -71,6 +72,9 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         name = func.__name__.partition(".")[0]
         if not on_device and not (isinstance(device, torch.device) and device.type == "cuda"):
             return func(*args, **kwargs)
+        if _is_composed(func):  # under `torch.inference_mode` nobody has taken it apart
+            with self:
+                return func.decompose(*args, **kwargs)
         if on_device and _leaves(name, args, device):
             return self._values(args[0], name, kwargs)
         if self.one_device and on_device:
@@ -274,6 +278,15 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
             self.assumptions.add("sparse tensors are counted as dense ones")
             meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
         return FakeTensor(self._fake, meta, torch.device("cuda", 0))
+
+
+@functools.cache
+def _is_composed(func: Any) -> bool:
+    """Whether the device has no kernel for an operator, but those of its parts."""
+    if func.namespace == "prim":  # a question of its device, say, is no operator
+        return False
+    of = func.has_kernel_for_dispatch_key
+    return bool(of(DispatchKey.CompositeImplicitAutograd) and not of(DispatchKey.CUDA))
 
 
 def _leaves(name: str, args: Any, device: Any) -> bool:
