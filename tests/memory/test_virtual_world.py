@@ -44,3 +44,25 @@ def test_inference_mode_has_the_memory_of_no_grad_and_gives_values(tmp_path: Pat
     without, inference = on_the_device(tmp_path, INFERENCE)
     assert without.startswith("cuda:0 (1024, 10)")
     assert inference == without
+
+
+PACKED = """
+from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
+recurrent = nn.LSTM(8, 16, batch_first=True).cuda()
+lengths = torch.tensor([2, 9, 5, 7])
+padded = torch.randn(4, 9, 8)
+options = {"batch_first": True, "enforce_sorted": False}
+for packed in (
+    pack_padded_sequence(padded.cuda(), lengths, **options),
+    pack_padded_sequence(padded.cuda(), lengths.cuda().cpu(), **options),
+    pack_padded_sequence(padded, lengths, **options).to("cuda"),
+    pack_sequence([torch.randn(n, 8, device="cuda") for n in (9, 7, 5, 2)]),
+):
+    out, _ = pad_packed_sequence(recurrent(packed)[0], batch_first=True)
+    out.sum().backward()
+    print(*packed.data.shape, packed.data.device, packed.batch_sizes.tolist(), *out.shape)
+"""
+
+
+def test_packed_sequences_have_their_lengths(tmp_path: Path) -> None:
+    assert on_the_device(tmp_path, PACKED) == ["23 8 cuda:0 [4, 4, 3, 3, 3, 2, 2, 1, 1] 4 9 16"] * 4

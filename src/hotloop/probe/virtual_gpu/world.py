@@ -91,6 +91,9 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         try:
             out = self._faked(func, args, kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
+            if func.has_kernel_for_dispatch_key(DispatchKey.CompositeExplicitAutograd):
+                with self:  # its parts have shapes: sequences are packed by slices and one `cat`
+                    return func._op_dk(DispatchKey.CompositeExplicitAutograd, *args, **kwargs)
             out = self._of_unknown_shape(func, name, args, kwargs, values)
         self._keep(name, out, values)
         for each in pytree.tree_leaves(out):
