@@ -66,3 +66,23 @@ for packed in (
 
 def test_packed_sequences_have_their_lengths(tmp_path: Path) -> None:
     assert on_the_device(tmp_path, PACKED) == ["23 8 cuda:0 [4, 4, 3, 3, 3, 2, 2, 1, 1] 4 9 16"] * 4
+
+
+UNKNOWN_SIZES = """
+numbers = torch.randint(0, 50, (1000,), device="cuda")
+rows = torch.randint(0, 9, (100, 3), device="cuda")
+print(
+    len(numbers.unique()), len(rows.unique(dim=0)), len(numbers.unique_consecutive()), len((numbers > 3).unique()),
+    len(numbers.nonzero()), len(numbers.masked_select(numbers > 3)),
+)
+assert any(each.startswith("_unique2") for each in world.assumptions)
+known = torch.tensor([5, 1, 2, 9]).cuda()
+print(len(torch.rand(4, 8, device="cuda").repeat_interleave(known, 0)), len(known.bincount()))
+assert not any("no bound" in each for each in world.assumptions)
+numbers.bincount()
+assert any("bincount gives has no bound" in each for each in world.assumptions)
+"""
+
+
+def test_sizes_that_nobody_knows_are_the_largest(tmp_path: Path) -> None:
+    assert on_the_device(tmp_path, UNKNOWN_SIZES) == ["1000 100 1000 2 1000 1000", "17 10"]

@@ -32,6 +32,8 @@ _UNKNOWN = ("rand", "bernoulli", "dropout", "normal", "uniform", "multinomial", 
 _INDEXING = frozenset(
     {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
 )
+_WITHOUT_LARGEST = frozenset({"bincount", "repeat_interleave"})
+"""Their output is as long as their values are high."""
 _KEEPS_VALUES = "_amp_foreach_non_finite_check_and_unscale_"
 """Gradients are taken to be finite: what says so stays zero."""
 
@@ -254,8 +256,14 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         """Return an operator's output whose shape depends on values: the known one, else the largest."""
         if values is not None:
             return pytree.tree_map(self._on_device, values)
-        self.assumptions.add(f"{name} is taken to select everything")
-        real_args, real_kwargs = pytree.tree_map(_all_true, (args, kwargs))
+        like = _different if "unique" in name else _ones
+        if name in _WITHOUT_LARGEST:
+            self.assumptions.add(f"the size that {name} gives has no bound: its values are taken to be 1")
+        else:
+            self.assumptions.add(f"{name} is taken to select everything")
+        real_args, real_kwargs = pytree.tree_map_only(
+            FakeTensor, lambda each: like(each) if _known(each) is None else _known(each), (args, kwargs)
+        )
         return pytree.tree_map(self._on_device, func(*real_args, **real_kwargs))
 
     def _without_masks(self, indices: Any) -> list[Any]:
@@ -351,5 +359,9 @@ def _elements(args: Any) -> int:
     return total
 
 
-def _all_true(each: Any) -> Any:
-    return torch.ones(each.shape, dtype=each.dtype) if isinstance(each, torch.Tensor) else each
+def _ones(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.ones((), dtype=tensor.dtype).expand(tensor.shape)
+
+
+def _different(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.arange(tensor.numel()).to(tensor.dtype).view(tensor.shape)
