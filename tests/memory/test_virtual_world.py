@@ -86,3 +86,32 @@ assert any("bincount gives has no bound" in each for each in world.assumptions)
 
 def test_sizes_that_nobody_knows_are_the_largest(tmp_path: Path) -> None:
     assert on_the_device(tmp_path, UNKNOWN_SIZES) == ["1000 100 1000 2 1000 1000", "17 10"]
+
+
+SPARSE = """
+n = 4000
+edges, values = torch.arange(8000).view(2, -1) % n, torch.ones(4000)
+graph = torch.sparse_coo_tensor(edges, values, (n, n)).coalesce()
+weight = nn.Parameter(torch.rand(n, 16, device="cuda"))
+for moved in (
+    lambda: graph.to("cuda"),
+    lambda: graph.to_sparse_csr().cuda(),
+    lambda: torch.sparse_coo_tensor(edges.cuda(), values.cuda(), (n, n)).coalesce(),
+):
+    before = torch.cuda.memory_allocated()
+    there = moved()
+    size = torch.cuda.memory_allocated() - before
+    for product in (torch.spmm, torch.sparse.mm, torch.matmul):
+        product(there, weight).sum().backward()
+    print(size, *there.shape, *weight.grad.shape, torch.cuda.max_memory_allocated() < 2 << 20)
+    del there
+embedding = nn.Embedding(1000, 64, sparse=True).cuda()
+embedding(torch.tensor([3, 4]).cuda()).sum().backward()
+torch.optim.SGD(embedding.parameters(), 0.1).step()
+"""
+
+
+def test_sparse_tensors_have_their_size_and_are_multiplied(tmp_path: Path) -> None:
+    sizes = [4000 * 20, 4000 * 12 + 4001 * 8, 4000 * 20]  # indices of 8 bytes, values of 4
+    rounded = [-(-size // 512) * 512 for size in sizes]
+    assert on_the_device(tmp_path, SPARSE) == [f"{size} 4000 4000 4000 16 True" for size in rounded]

@@ -41,6 +41,7 @@ def install(
     from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
     from hotloop.probe.virtual_gpu.collectives import stand_in_for_others
     from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_data_be_moved, let_fake_parameters_be
+    from hotloop.probe.virtual_gpu.sparse import need_no_coalescing
     from hotloop.probe.virtual_gpu.steps import VirtualSteps
     from hotloop.probe.virtual_gpu.storages import Storages
     from hotloop.probe.virtual_gpu.tensor_faces import behave_like_tensors
@@ -61,6 +62,7 @@ def install(
     let_fake_parameters_be()
     let_data_be_moved()
     behave_like_tensors(when_imported)
+    need_no_coalescing()
     training.install()
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
     training.adopt = world.adopt

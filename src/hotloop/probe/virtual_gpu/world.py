@@ -24,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper
 from torch.utils.data import dataloader
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from hotloop.probe.virtual_gpu.sparse import stand_in
 from hotloop.probe.virtual_gpu.storages import Storages
 
 VALUES_UP_TO = 1 << 18
@@ -82,6 +83,8 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         if self.one_device and on_device:
             args, kwargs = pytree.tree_map(self._adopt, (args, kwargs))
         if name == "_to_copy" and not on_device:
+            if args[0].layout is not torch.strided:
+                return self._moved(args[0])
             args = (self._resize(args[0]), *args[1:])
         if name.startswith("_thnn_fused"):
             self.assumptions.add(
@@ -174,17 +177,27 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
             return each
         if each not in self._adopted:
             real = self._resize(each)
-            there = self._on_device(real)
+            there = self._moved(real)
             # Another object with the same values: one that holds its own key would live for ever.
             self._keep("_to_copy", there, real.detach())
-            self._storages.saw(there, "_to_copy")
             self._adopted[each] = there
         return self._adopted[each]
+
+    def _moved(self, real: Any) -> Any:
+        there = self._on_device(real)
+        self._storages.saw(there, "_to_copy")
+        return there
 
     def _faked(self, func: Any, args: Any, kwargs: Any) -> Any:
         args, kwargs = pytree.tree_map(self._fake_of, (args, kwargs))
         with self._fake:
-            return func(*args, **kwargs)
+            out = func(*args, **kwargs)
+            return pytree.tree_map_only(FakeTensor, self._without_layout, out)
+
+    def _without_layout(self, each: Any) -> Any:
+        if each.layout is torch.strided:
+            return each
+        return FakeTensor(self._fake, self._stand_in(each), each.fake_device)
 
     def _fake_of(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor) or isinstance(each, FakeTensor):
@@ -192,8 +205,7 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         if each.layout is torch.strided:
             meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
         else:
-            self.assumptions.add("sparse tensors are counted as dense ones")
-            meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
+            meta = self._stand_in(each)
         return FakeTensor(self._fake, meta, each.device)
 
     def _computed(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
@@ -286,9 +298,12 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         if each.layout is torch.strided:
             meta = torch.empty_like(each, device="meta")  # what overlaps is spread out, as `.to` does
         else:
-            self.assumptions.add("sparse tensors are counted as dense ones")
-            meta = torch.empty(each.shape, dtype=each.dtype, device="meta")
+            meta = self._stand_in(each)
         return FakeTensor(self._fake, meta, torch.device("cuda", 0))
+
+    def _stand_in(self, tensor: Any) -> torch.Tensor:
+        self.assumptions.add("what is computed of sparse tensors is counted as dense")
+        return stand_in(tensor)
 
 
 @functools.cache

@@ -1,0 +1,35 @@
+"""Sparse tensors on the device: to all that computes with them a dense one, in a storage of the sparse one's size.
+
+Products of sparse and dense tensors have the shapes, and save the operands, that those of two dense ones have.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+
+def stand_in(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor on "meta" in place of a sparse one, real or fake."""
+    num_elements = math.ceil(_num_bytes(tensor) / tensor.element_size())
+    held = torch.empty(max(1, num_elements), dtype=tensor.dtype, device="meta")
+    return held.as_strided(tensor.shape, (0,) * tensor.dim())
+
+
+def need_no_coalescing() -> None:
+    """Let a tensor on the device that was sparse be coalesced: nothing is left of it that could be merged."""
+    fake: Any = FakeTensor
+    fake.coalesce = lambda tensor: tensor
+
+
+def _num_bytes(tensor: Any) -> int:
+    if tensor.layout is torch.sparse_coo:
+        parts = (tensor._indices(), tensor._values())
+    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values())
+    else:
+        parts = (tensor.ccol_indices(), tensor.row_indices(), tensor.values())
+    return sum(each.numel() * each.element_size() for each in parts)
