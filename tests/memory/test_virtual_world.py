@@ -115,3 +115,21 @@ def test_sparse_tensors_have_their_size_and_are_multiplied(tmp_path: Path) -> No
     sizes = [4000 * 20, 4000 * 12 + 4001 * 8, 4000 * 20]  # indices of 8 bytes, values of 4
     rounded = [-(-size // 512) * 512 for size in sizes]
     assert on_the_device(tmp_path, SPARSE) == [f"{size} 4000 4000 4000 16 True" for size in rounded]
+
+
+LOADED = """
+model = nn.Linear(256, 256).cuda()
+torch.save({"weights": model.state_dict(), "before": torch.ones(4)}, "saved.pt")
+before = torch.cuda.memory_allocated()
+for where in (
+    None, "cuda", lambda storage, place: None, lambda storage, place: storage.cuda(),
+    "cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, place: storage,
+):
+    weight = torch.load("saved.pt", map_location=where)["weights"]["weight"]
+    print(weight.device.type, torch.cuda.memory_allocated() - before)
+    del weight
+"""
+
+
+def test_a_checkpoint_goes_where_it_is_mapped_to(tmp_path: Path) -> None:
+    assert on_the_device(tmp_path, LOADED) == ["cuda 262144"] * 4 + ["cpu 0"] * 4

@@ -57,6 +57,8 @@ def _load_onto_device() -> None:
         found = original(*args, **kwargs)
         return pytree.tree_map(_onto_device, found) if asked else found
 
+    storage: Any = torch.UntypedStorage
+    storage.cuda = lambda each, *_, **__: stay(each, "cuda")  # as a `map_location` does
     serialization.register_package(BEFORE_CUDA, lambda _: None, stay)
     serialization.load = torch.load = load
 
@@ -117,8 +119,19 @@ def loaded(
     requires_grad: bool,
     is_parameter: bool,
 ) -> Any:
-    """Return a tensor like the one that was saved; the values of one on the device are nobody's."""
-    tensor = torch.empty_strided(shape, stride, dtype=dtype, device=device)
+    """Return a tensor like the one that was saved, where it is to be; its values are nobody's: on the CPU they are 1."""
+    tensor = torch.empty_strided(shape, stride, dtype=dtype, device=_mapped(device))
+    if not isinstance(tensor, FakeTensor):
+        tensor.fill_(1)
     if is_parameter:
         return torch.nn.Parameter(tensor, requires_grad=requires_grad)
     return tensor.requires_grad_(requires_grad)
+
+
+def _mapped(device: str) -> Any:
+    """Return where `torch.load` is told to put what was saved from a device."""
+    where = torch.serialization._serialization_tls.map_location
+    if not callable(where):
+        return torch._utils._get_restore_location(device)
+    placed = where(torch.UntypedStorage(0), device)
+    return device if placed is None else placed.device
