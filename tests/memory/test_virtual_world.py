@@ -133,3 +133,25 @@ for where in (
 
 def test_a_checkpoint_goes_where_it_is_mapped_to(tmp_path: Path) -> None:
     assert on_the_device(tmp_path, LOADED) == ["cuda 262144"] * 4 + ["cpu 0"] * 4
+
+
+NUMBERS = """
+losses = [torch.rand(3, device="cuda").mean() for _ in range(3)]
+seven = torch.tensor(7).cuda()
+print(torch.tensor(losses).tolist(), torch.tensor(losses, device="cuda").shape)
+print(torch.tensor([seven, 2]).tolist(), torch.as_tensor([seven > 3]).tolist(), torch.FloatTensor([seven]).tolist())
+print(int(seven), float(seven), bool(seven > 9), list(range(9))[seven])
+try:
+    list(range(9))[losses[0]]
+except TypeError:
+    print("no index")
+"""
+
+
+def test_numbers_on_the_device_are_put_into_new_tensors(tmp_path: Path) -> None:
+    assert on_the_device(tmp_path, NUMBERS) == [
+        "[1.0, 1.0, 1.0] torch.Size([3])",
+        "[7, 2] [True] [7.0]",
+        "7 7.0 False 7",
+        "no index",
+    ]

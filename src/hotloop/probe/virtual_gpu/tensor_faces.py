@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from torch._C import DispatchKey
 from torch._subclasses.fake_tensor import FakeTensor
 
 BEFORE_CUDA = 15
@@ -34,10 +36,24 @@ def behave_like_tensors(when_imported: Callable[[str, Callable[[], None]], None]
     tensor.__format__ = formatted
     fake: Any = FakeTensor
     fake.__reduce_ex__ = _reduced
+    for kind in (bool, int, float, complex, operator.index):
+        setattr(fake, f"__{kind.__name__}__", _as_number(kind))
     torch.serialization.add_safe_globals([loaded])
     _load_onto_device()
     _give_addresses()
     when_imported("safetensors.torch", _write_no_safetensors)
+
+
+def _as_number(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a conversion that asks the world: while `torch.tensor([loss, ...])` fills a tensor, torch asks no mode."""
+
+    def number(tensor: Any) -> Any:
+        with torch._C._PreserveDispatchKeyGuard():
+            for key in (DispatchKey.Python, DispatchKey.PythonTLSSnapshot):
+                torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
+            return kind(tensor.item())
+
+    return number
 
 
 def _load_onto_device() -> None:
