@@ -155,3 +155,23 @@ def test_numbers_on_the_device_are_put_into_new_tensors(tmp_path: Path) -> None:
         "7 7.0 False 7",
         "no index",
     ]
+
+
+CHECKED = """
+x = torch.rand(3, device="cuda")
+indices = torch.randint(0, 5, (10,), device="cuda")
+assert (x >= 0).all() and (x <= 1).all()
+assert x.min() >= 0 and x.max() <= 1, f"{x.max():.2f}"
+assert indices.max() < 5
+assert (indices.min() >= 0).item()
+if (x < 0).any() or not (x < 1).all().item():
+    raise ValueError
+F.gaussian_nll_loss(x, x, x)
+print((x.max() <= 1).item(), (x < 0).any().item())
+"""
+
+
+def test_checks_of_values_are_passed(tmp_path: Path) -> None:
+    assert on_the_device(tmp_path, CHECKED) == [
+        "False True"
+    ]  # no check: a tolerance is not taken to be reached

@@ -129,8 +129,8 @@ def have_gru_cells() -> torch.library.Library:
 def have_single_kernels() -> torch.library.Library:
     """Return a library by which torch knows that the device has one kernel for what it would compose of many.
 
-    A build for the CPU alone takes such an operator apart before anybody sees it, and each part makes a temporary of its
-    own. The kernels are never called: no tensor on the device has memory.
+    A build for the CPU alone takes such an operator apart before anybody sees it, and each part makes a temporary of
+    its own. The kernels are never called: no tensor on the device has memory.
     """
     library = torch.library.Library("aten", "IMPL")
     for name in _SINGLE_KERNELS:

@@ -26,10 +26,12 @@ def need_no_coalescing() -> None:
 
 
 def _num_bytes(tensor: Any) -> int:
+    return sum(each.numel() * each.element_size() for each in _parts(tensor))
+
+
+def _parts(tensor: Any) -> tuple[torch.Tensor, ...]:
     if tensor.layout is torch.sparse_coo:
-        parts = (tensor._indices(), tensor._values())
-    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values())
-    else:
-        parts = (tensor.ccol_indices(), tensor.row_indices(), tensor.values())
-    return sum(each.numel() * each.element_size() for each in parts)
+        return tensor._indices(), tensor._values()
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    return tensor.ccol_indices(), tensor.row_indices(), tensor.values()

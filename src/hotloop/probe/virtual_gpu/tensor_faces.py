@@ -135,7 +135,7 @@ def loaded(
     requires_grad: bool,
     is_parameter: bool,
 ) -> Any:
-    """Return a tensor like the one that was saved, where it is to be; its values are nobody's: on the CPU they are 1."""
+    """Return a tensor like the one that was saved, where it is to be; its values are nobody's: on the CPU, 1."""
     tensor = torch.empty_strided(shape, stride, dtype=dtype, device=_mapped(device))
     if not isinstance(tensor, FakeTensor):
         tensor.fill_(1)
