@@ -180,7 +180,9 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         return self._adopted[each]
 
     def _resized(self, each: Any) -> Any:
-        return self._resize(each) if each.layout is torch.strided else each
+        """Return a batch as the configuration wants it; one of an evaluation stays, and so does a graph's matrix."""
+        is_batch = torch.is_grad_enabled() and each.layout is torch.strided
+        return self._resize(each) if is_batch else each
 
     def _faked(self, func: Any, args: Any, kwargs: Any) -> Any:
         if func is torch.ops.aten._to_copy.default and args[0].layout is not torch.strided:
