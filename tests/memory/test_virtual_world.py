@@ -103,6 +103,7 @@ for moved in (
     size = torch.cuda.memory_allocated() - before
     for product in (torch.spmm, torch.sparse.mm, torch.matmul):
         product(there, weight).sum().backward()
+    half = there.to(torch.bfloat16)  # as autocast does
     print(size, *there.shape, *weight.grad.shape, torch.cuda.max_memory_allocated() < 2 << 20)
     del there
 embedding = nn.Embedding(1000, 64, sparse=True).cuda()

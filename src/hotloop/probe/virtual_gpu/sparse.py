@@ -9,14 +9,23 @@ import math
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 
-def stand_in(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor on "meta" in place of a sparse one, real or fake."""
-    num_elements = math.ceil(_num_bytes(tensor) / tensor.element_size())
-    held = torch.empty(max(1, num_elements), dtype=tensor.dtype, device="meta")
-    return held.as_strided(tensor.shape, (0,) * tensor.dim())
+def stand_in(
+    mode: FakeTensorMode, tensor: torch.Tensor, device: torch.device, dtype: torch.dtype
+) -> FakeTensor:
+    """Return a fake tensor in place of a sparse one, which is real, fake or a stand-in itself."""
+    num_elements = math.ceil(_num_bytes(tensor) / dtype.itemsize)
+    held = torch.empty(max(1, num_elements), dtype=dtype, device="meta")
+    there = FakeTensor(mode, held.as_strided(tensor.shape, (0,) * tensor.dim()), device)
+    there._hotloop_sparse = True
+    return there
+
+
+def is_sparse(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is sparse, or stands in for one."""
+    return tensor.layout is not torch.strided or hasattr(tensor, "_hotloop_sparse")
 
 
 def need_no_coalescing() -> None:
@@ -26,6 +35,8 @@ def need_no_coalescing() -> None:
 
 
 def _num_bytes(tensor: Any) -> int:
+    if hasattr(tensor, "_hotloop_sparse"):
+        return int(tensor.untyped_storage().nbytes())
     return sum(each.numel() * each.element_size() for each in _parts(tensor))
 
 

@@ -25,12 +25,13 @@ from torch.utils.data import dataloader
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from hotloop.probe.virtual_gpu.checks import passing_answer
-from hotloop.probe.virtual_gpu.sparse import stand_in
+from hotloop.probe.virtual_gpu.sparse import is_sparse, stand_in
 from hotloop.probe.virtual_gpu.storages import Storages
 from hotloop.probe.virtual_gpu.unknown_sizes import largest_output, said_of
 
 VALUES_UP_TO = 1 << 18
 """Elements: more are not kept beside a fake tensor."""
+_CUDA = torch.device("cuda", 0)
 _UNKNOWN = ("rand", "bernoulli", "dropout", "normal", "uniform", "multinomial", "exponential", "empty")
 _INDEXING = frozenset(
     {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
@@ -185,25 +186,22 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         return self._resize(each) if is_batch else each
 
     def _faked(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if func is torch.ops.aten._to_copy.default and args[0].layout is not torch.strided:
-            return self._on_device(args[0])
+        if func is torch.ops.aten._to_copy.default and is_sparse(args[0]):
+            return self._stand_in(args[0], _CUDA, kwargs.get("dtype"))
         args, kwargs = pytree.tree_map(self._fake_of, (args, kwargs))
         with self._fake:
             out = func(*args, **kwargs)
             return pytree.tree_map_only(FakeTensor, self._without_layout, out)
 
     def _without_layout(self, each: Any) -> Any:
-        if each.layout is torch.strided:
-            return each
-        return FakeTensor(self._fake, self._stand_in(each), each.fake_device)
+        return each if each.layout is torch.strided else self._stand_in(each, each.fake_device)
 
     def _fake_of(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor) or isinstance(each, FakeTensor):
             return each
-        if each.layout is torch.strided:
-            meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
-        else:
-            meta = self._stand_in(each)
+        if is_sparse(each):
+            return self._stand_in(each, each.device)
+        meta = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device="meta")
         return FakeTensor(self._fake, meta, each.device)
 
     def _computed(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
@@ -294,14 +292,14 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
     def _on_device(self, each: Any) -> Any:
         if not isinstance(each, torch.Tensor):
             return each
-        is_sparse = each.layout is not torch.strided
-        # What overlaps is spread out, as `.to` does.
-        meta = self._stand_in(each) if is_sparse else torch.empty_like(each, device="meta")
-        return FakeTensor(self._fake, meta, torch.device("cuda", 0))
+        if is_sparse(each):
+            return self._stand_in(each, _CUDA)
+        meta = torch.empty_like(each, device="meta")  # what overlaps is spread out, as `.to` does
+        return FakeTensor(self._fake, meta, _CUDA)
 
-    def _stand_in(self, tensor: Any) -> torch.Tensor:
+    def _stand_in(self, tensor: Any, device: Any, dtype: Any = None) -> FakeTensor:
         self.assumptions.add("what is computed of sparse tensors is counted as dense")
-        return stand_in(tensor)
+        return stand_in(self._fake, tensor, device, dtype or tensor.dtype)
 
 
 @functools.cache
