@@ -372,3 +372,39 @@ def test_a_rank_has_its_shards(tmp_path: Path, head: str, wrapped: str, backend:
     assert held["optimizer_state"] == pytest.approx(2 * PARAMETERS / shards, rel=0.02)
     left_out = found["by_name"]["FSDP2 (ZeRO-3) over 8"]["missing"]
     assert (left_out == "the program shards its model itself") == (shards > 1)
+
+
+COMPARES = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+model = nn.Linear(64, 10).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = DataLoader(TensorDataset(torch.randn(512, 64), torch.randint(0, 10, (512,))), 128)
+
+@torch.inference_mode()
+def accuracy():
+    outputs = np.concatenate([model(x.to("cuda")).argmax(1).cpu().numpy() for x, _ in data])
+    return (outputs == np.concatenate([y.numpy() for _, y in data])).mean()
+
+accuracy()
+for epoch in range(9):
+    losses = []
+    for x, y in data:
+        loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    print(torch.tensor(losses).mean(), accuracy())
+"""
+
+
+def test_an_evaluation_keeps_its_batches_and_gives_its_values(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(COMPARES)
+    found = plan(tmp_path, "train.py")
+    assert found["later"]["failure"] is None
+    for name in ("accumulation 4", "batch x2"):
+        assert found["by_name"][name]["missing"] is None

@@ -13,6 +13,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 MAX_FLASH_HEAD = 256
 """Elements of a head that the flash kernel takes (sdp_utils.cpp: check_head_dim_size_flash)."""
 
+_SINGLE_KERNELS = ("silu_backward", "mish_backward")
+"""Of native_functions.yaml, all that are composed on other devices and have kernels of their own on CPU and CUDA."""
+
 
 class DeviceKernels:
     """Calls the kernels that torch would choose on the device.
@@ -30,7 +33,7 @@ class DeviceKernels:
 
     def install(self) -> None:
         """Take the place of torch's function; a recomputation in the backward must find it, too."""
-        self._library = have_gru_cells()
+        self._libraries = have_gru_cells(), have_single_kernels()
         functional: Any = torch.nn.functional
         original = functional.scaled_dot_product_attention
 
@@ -122,6 +125,23 @@ def have_gru_cells() -> torch.library.Library:
     library.impl("_thnn_fused_gru_cell", cell, "Meta")
     library.impl("_thnn_fused_gru_cell_backward", backward, "Meta")
     return library
+
+
+def have_single_kernels() -> torch.library.Library:
+    """Return a library by which torch knows that the device has one kernel for what it would compose of many.
+
+    A build for the CPU alone takes such an operator apart before anybody sees it, and each part makes a temporary of
+    its own. The kernels are never called: no tensor on the device has memory.
+    """
+    library = torch.library.Library("aten", "IMPL")
+    for name in _SINGLE_KERNELS:
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
+            library.impl(name, _never_called, "CUDA")
+    return library
+
+
+def _never_called(*_: Any) -> Any:
+    raise NotImplementedError
 
 
 def let_fake_parameters_be() -> None:

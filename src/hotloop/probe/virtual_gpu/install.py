@@ -42,6 +42,7 @@ def install(
     from hotloop.probe.virtual_gpu.collectives import stand_in_for_others
     from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_data_be_moved, let_fake_parameters_be
     from hotloop.probe.virtual_gpu.ctc import give_ctc_its_lengths
+    from hotloop.probe.virtual_gpu.sparse import need_no_coalescing
     from hotloop.probe.virtual_gpu.steps import VirtualSteps
     from hotloop.probe.virtual_gpu.storages import Storages
     from hotloop.probe.virtual_gpu.tensor_faces import behave_like_tensors
@@ -63,6 +64,7 @@ def install(
     let_data_be_moved()
     behave_like_tensors(when_imported)
     give_ctc_its_lengths()
+    need_no_coalescing()
     training.install()
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
     training.adopt = world.adopt

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from torch._C import DispatchKey
 from torch._subclasses.fake_tensor import FakeTensor
 
 BEFORE_CUDA = 15
@@ -34,10 +36,24 @@ def behave_like_tensors(when_imported: Callable[[str, Callable[[], None]], None]
     tensor.__format__ = formatted
     fake: Any = FakeTensor
     fake.__reduce_ex__ = _reduced
+    for kind in (bool, int, float, complex, operator.index):
+        setattr(fake, f"__{kind.__name__}__", _as_number(kind))
     torch.serialization.add_safe_globals([loaded])
     _load_onto_device()
     _give_addresses()
     when_imported("safetensors.torch", _write_no_safetensors)
+
+
+def _as_number(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a conversion that asks the world: while `torch.tensor([loss, ...])` fills a tensor, torch asks no mode."""
+
+    def number(tensor: Any) -> Any:
+        with torch._C._PreserveDispatchKeyGuard():
+            for key in (DispatchKey.Python, DispatchKey.PythonTLSSnapshot):
+                torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
+            return kind(tensor.item())
+
+    return number
 
 
 def _load_onto_device() -> None:
@@ -57,6 +73,8 @@ def _load_onto_device() -> None:
         found = original(*args, **kwargs)
         return pytree.tree_map(_onto_device, found) if asked else found
 
+    storage: Any = torch.UntypedStorage
+    storage.cuda = lambda each, *_, **__: stay(each, "cuda")  # as a `map_location` does
     serialization.register_package(BEFORE_CUDA, lambda _: None, stay)
     serialization.load = torch.load = load
 
@@ -117,8 +135,19 @@ def loaded(
     requires_grad: bool,
     is_parameter: bool,
 ) -> Any:
-    """Return a tensor like the one that was saved; the values of one on the device are nobody's."""
-    tensor = torch.empty_strided(shape, stride, dtype=dtype, device=device)
+    """Return a tensor like the one that was saved, where it is to be; its values are nobody's: on the CPU, 1."""
+    tensor = torch.empty_strided(shape, stride, dtype=dtype, device=_mapped(device))
+    if not isinstance(tensor, FakeTensor):
+        tensor.fill_(1)
     if is_parameter:
         return torch.nn.Parameter(tensor, requires_grad=requires_grad)
     return tensor.requires_grad_(requires_grad)
+
+
+def _mapped(device: str) -> Any:
+    """Return where `torch.load` is told to put what was saved from a device."""
+    where = torch.serialization._serialization_tls.map_location
+    if not callable(where):
+        return torch._utils._get_restore_location(device)
+    placed = where(torch.UntypedStorage(0), device)
+    return device if placed is None else placed.device
