@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -366,7 +367,7 @@ PARAMETERS = 4 * (4 * (256 * 1024 * 2 + 1024 + 256) + 256 * 10 + 10)
 def test_a_rank_has_its_shards(tmp_path: Path, head: str, wrapped: str, backend: str, shards: int) -> None:
     program = head + RANKS.replace("WRAPPED", wrapped).replace("BACKEND", repr(backend))
     (tmp_path / "train.py").write_text(program)
-    found = plan(tmp_path, "torchrun", "--nproc-per-node", "2", "train.py")
+    found = plan(tmp_path, sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py")
     held = found["by_name"]["as it is"]["held"]["by_class"]
     assert held["parameters"] == pytest.approx(PARAMETERS / shards, rel=0.02)
     assert held["optimizer_state"] == pytest.approx(2 * PARAMETERS / shards, rel=0.02)
