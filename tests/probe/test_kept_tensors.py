@@ -15,7 +15,7 @@ from hotloop.probe.memory_failure.account import held_now, walked_tensors
 from hotloop.probe.memory_failure.holders import holders, kept_addresses, named_values
 from hotloop.probe.memory_failure.live_storages import LiveStorages
 
-SIZE = (100, 257)
+SIZE = (1000, 1001)
 
 
 def _followed(storages: LiveStorages) -> Any:
