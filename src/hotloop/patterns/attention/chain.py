@@ -17,6 +17,21 @@ from hotloop.patterns.refusal import NotFusable, NotThis
 
 _LAST = ("-1", "3")
 _IN_PLACE = frozenset({"masked_fill_", "mul_", "div_", "add_"})
+_TURNS = frozenset(
+    {
+        "view",
+        "reshape",
+        "flatten",
+        "unflatten",
+        "squeeze",
+        "unsqueeze",
+        "transpose",
+        "permute",
+        "expand",
+        "rearrange",
+    }
+)
+"""Move the scores about; any other function of them computes something that the kernels do not have."""
 
 
 class Chain:
@@ -58,7 +73,8 @@ class Chain:
             inner = self._step.on_scores(node)
             if inner is None:
                 if _has_product(node) or self._was_product(node):
-                    raise NotThis(f"its scores go through {_short(node)}")
+                    reason = f"its scores go through {_short(node)}"
+                    raise NotThis(reason) if _only_turns(node) else NotFusable(reason)
                 return None
             node = self._resolved(inner)
 
@@ -147,20 +163,31 @@ class Chain:
                 inner = self._step.after_softmax(value)
         return isinstance(inner, ast.Name) and inner.id == name
 
-    def check(self, function: ast.AST, statement: ast.stmt, product: ast.expr, arguments: str) -> None:
-        """Refuse where something else needs what goes, or changes what the call takes.
-
-        Raises:
-            NotThis: with what it is.
-        """
-        first = min((each.lineno for each in self.gone), default=statement.lineno)
+    def used_elsewhere(self, function: ast.AST, statement: ast.stmt, product: ast.expr) -> str:
+        """Return what of the way so far something else needs, as a clause; empty: nothing."""
+        first = self._first(statement)
         inside = {id(node) for each in [*self.gone, product] for node in ast.walk(each)}
         given_anew = {name for name in self._names if _stores(statement, name)}
         for node in ast.walk(function):
             if not isinstance(node, ast.Name) or node.id not in self._names or id(node) in inside:
                 continue
             if isinstance(node.ctx, ast.Load) and node.lineno >= first and node.id not in given_anew:
-                raise NotFusable(f"its {node.id} is used in line {node.lineno} too")
+                return f"its {node.id} is used in line {node.lineno} too"
+        return ""
+
+    def _first(self, statement: ast.stmt) -> int:
+        return min((each.lineno for each in self.gone), default=statement.lineno)
+
+    def check(self, function: ast.AST, statement: ast.stmt, product: ast.expr, arguments: str) -> None:
+        """Refuse where something else needs what goes, or changes what the call takes.
+
+        Raises:
+            NotThis: with what it is.
+        """
+        used = self.used_elsewhere(function, statement, product)
+        if used:
+            raise NotFusable(used)
+        first = self._first(statement)
         needed = {node.id for node in ast.walk(ast.parse(f"f({arguments})")) if isinstance(node, ast.Name)}
         if needed & (self._names - _loaded(product)):
             raise NotThis(f"{', '.join(sorted(needed & self._names))} stands in what its masks are made with")
@@ -235,6 +262,10 @@ def _loaded(node: ast.AST) -> set[str]:
 
 def _is_tensor(owner: ast.expr) -> bool:
     return not (isinstance(owner, ast.Name) and owner.id == "self")
+
+
+def _only_turns(node: ast.expr) -> bool:
+    return not isinstance(node, ast.Call) or called(node)[0] in _TURNS
 
 
 def _short(node: ast.expr) -> str:

@@ -23,11 +23,11 @@ class Attention:
         line: of the second product.
         product: the expression that becomes the call.
         statement: the statement that holds it.
+        softmax: between the two products.
         gone: statements that are needed no more.
         arguments: of the call: `q, k, v, is_causal=True, scale=1.0`.
         turn: what is appended to the call: `.permute(0, 2, 1, 3)`.
         refused: why it is left as it is; empty: it can be replaced.
-        softmax: between the two products; None: it was refused before that was reached.
         fusable: another way of writing the rest could make it replaceable.
         unsure: why only a run can show that the call takes its arguments; empty: the source shows it.
     """
@@ -36,11 +36,11 @@ class Attention:
     line: int
     product: ast.expr
     statement: ast.stmt
+    softmax: ast.expr
     gone: tuple[ast.stmt, ...] = ()
     arguments: str = ""
     turn: str = ""
     refused: str = ""
-    softmax: ast.expr | None = None
     fusable: bool = True
     unsure: str = ""
 
@@ -106,14 +106,14 @@ def _found(
         arguments = ", ".join([query, key, value, *_keywords(steps.terms, leading(query))])
         chain.check(function, statement, node, arguments)
     except NotThis as reason:
-        fusable = not isinstance(reason, NotFusable)
-        return Attention(
-            name, line, node, statement, refused=str(reason), softmax=chain.softmax, fusable=fusable
-        )
+        if chain.softmax is None:
+            return None
+        needed = chain.used_elsewhere(function, statement, node)
+        fusable = not isinstance(reason, NotFusable) and not needed
+        return Attention(name, line, node, statement, chain.softmax, refused=str(reason), fusable=fusable)
     gone = tuple(sorted(chain.gone, key=lambda each: each.lineno))
-    return Attention(
-        name, line, node, statement, gone, arguments, turn, softmax=chain.softmax, unsure=steps.unsure
-    )
+    assert chain.softmax is not None  # the scores were reached through it
+    return Attention(name, line, node, statement, chain.softmax, gone, arguments, turn, unsure=steps.unsure)
 
 
 def _keywords(terms: Terms, query: str) -> list[str]:

@@ -45,7 +45,7 @@ def check(program: Program, module: cst.Module) -> Iterator[Hit]:  # noqa: ARG00
     if "scaled_dot_product_attention" in program.file.text:
         return
     for found in attentions(program.file.text):
-        softmax = program.file.first_at((found.softmax or found.product).lineno, cst.Call)
+        softmax = program.file.first_at(found.softmax.lineno, cst.Call)
         if softmax is not None and found.fusable:
             yield Hit(softmax, "softmax(q @ k) @ v, written out")
 
