@@ -10,6 +10,7 @@ import pytest
 from hotloop.lint.check.config import LintConfig
 from hotloop.lint.check.run import lint_files
 from hotloop.lint.read.discover import python_files
+from hotloop.lint.read.judge import MAX_BYTES
 
 CELLS = [
     ("markdown", "# A model"),
@@ -35,4 +36,17 @@ def test_a_finding_stands_at_a_line_of_its_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cells", ["none", [{"source": "x"}], [{"cell_type": "code", "source": 3}]])
 def test_what_is_no_notebook_is_said(tmp_path: Path, cells: object) -> None:
     (finding,) = lint_files([_write(tmp_path / "a.ipynb", cells)], LintConfig()).findings
+    assert finding.code == "unreadable-file"
+
+
+def test_pictures_of_the_output_do_not_count(tmp_path: Path) -> None:
+    drawn = [{"output_type": "display_data", "data": {"image/png": "x" * MAX_BYTES}}]
+    cell = {"cell_type": "code", "source": CELLS[2][1], "outputs": drawn}
+    (finding,) = lint_files([_write(tmp_path / "a.ipynb", [cell])], LintConfig()).findings
+    assert finding.code == "anomaly-mode-on"
+
+
+def test_the_code_counts(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.ipynb", [{"cell_type": "code", "source": "#" * (MAX_BYTES + 1)}])
+    (finding,) = lint_files([path], LintConfig()).findings
     assert finding.code == "unreadable-file"

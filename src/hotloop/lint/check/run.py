@@ -18,7 +18,14 @@ from hotloop.lint.check.config import LintConfig
 from hotloop.lint.check.engine import Found, collector_paused, found_in, lint_source, rules_for
 from hotloop.lint.check.fix import Fixed, fix_source
 from hotloop.lint.check.registry import chosen_rules
-from hotloop.lint.read.judge import Unfit, check_depth, decoded, source_bytes
+from hotloop.lint.read.judge import (
+    MAX_BYTES,
+    MAX_NOTEBOOK_BYTES,
+    Unfit,
+    check_depth,
+    decoded,
+    source_bytes,
+)
 from hotloop.lint.read.notebook import SUFFIX, Notebook, read_notebook
 from hotloop.lint.rule import Rule
 from hotloop.model.finding import Finding, Severity
@@ -156,7 +163,9 @@ def outcome_of(found: Sequence[Found], num_fixed: int = 0, diff: bytes = b"") ->
 
 def _lint_notebook(path: str, rules: Sequence[Rule]) -> list[Finding]:
     """Findings in a notebook stand at a line of a cell; it is not edited."""
-    notebook = read_notebook(decoded(source_bytes(path))[0])
+    notebook = read_notebook(decoded(source_bytes(path, MAX_NOTEBOOK_BYTES))[0])
+    if len(notebook.source) > MAX_BYTES:
+        raise Unfit(f"its code is larger than {MAX_BYTES >> 20} MiB")
     check_depth(notebook.source)
     return [_in_cell(finding, path, notebook) for finding in lint_source(path, notebook.source, rules)]
 

@@ -9,6 +9,8 @@ from hotloop.model.regular_file import IrregularFileError, regular_bytes
 
 MAX_BYTES = 2 << 20
 """Python of people is far smaller; the largest file of the public scripts that the tests know has 120 kB."""
+MAX_NOTEBOOK_BYTES = 256 << 20
+"""A notebook holds the pictures that its cells have drawn; its code alone is held to MAX_BYTES."""
 MAX_DEPTH = 300
 """Nested brackets and links of one chain. Measured: LibCST takes 54 MB for 400 nested lambdas and 1.5 GB for 3,000
 nested conditions; 3,000 parentheses end the process."""
@@ -29,15 +31,15 @@ class Unfit(Exception):  # noqa: N818 - a judgement, not a failure of ours
     """The file is not read; the text says why."""
 
 
-def source_bytes(path: str) -> bytes:
+def source_bytes(path: str, most: int = MAX_BYTES) -> bytes:
     """Return a file's content.
 
     Raises:
-        Unfit: it is no regular file, or too large.
+        Unfit: it is no regular file, or larger than `most` bytes.
         OSError: it cannot be read.
     """
     try:
-        return regular_bytes(path, MAX_BYTES)
+        return regular_bytes(path, most)
     except IrregularFileError as error:
         raise Unfit(str(error)) from error
 
