@@ -2,9 +2,11 @@
 
 import libcst as cst
 
+from hotloop.lint.infer.moves import moves_to_device, names_device
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
 from hotloop.lint.name_lists import words
+from hotloop.lint.read.syntax import argument, keyword
 
 _IN_MEMORY = frozenset({"torch.utils.data.TensorDataset"})
 _WRAPPERS = frozenset({"torch.utils.data.Subset", "torch.utils.data.random_split"})
@@ -49,6 +51,36 @@ def in_getitem(program: Program, node: cst.CSTNode) -> bool:
 def is_cheap_dataset(program: Program, dataset: cst.BaseExpression) -> bool:
     """Whether the data set surely holds finished samples in memory."""
     return any(_cheap(program, value) for value in _definitions(program, dataset))
+
+
+def gives_device_tensors(program: Program, loader: cst.Call) -> bool:
+    """Whether samples or batches are on a device already: nothing can be pinned, and no worker can make them."""
+    collate = argument(loader, 6, "collate_fn")
+    if isinstance(collate, cst.Lambda) and _moves(program, collate):
+        return True
+    named = program.steps.functions.get((dotted(collate) or "").rpartition(".")[2], []) if collate else []
+    dataset = argument(loader, 0, "dataset")
+    made = _definitions(program, dataset) if dataset is not None else []
+    return any(_moves(program, function) for function in named) or any(
+        _on_device(program, each) for each in made
+    )
+
+
+def _on_device(program: Program, dataset: cst.BaseExpression) -> bool:
+    if not isinstance(dataset, cst.Call):
+        return False
+    owners = [owner for owner in program.file.all(cst.ClassDef) if owner.name.value == dotted(dataset.func)]
+    return any(_moves(program, owner) for owner in owners) or any(
+        program.values.is_device_tensor(arg.value) or (dotted(arg.value) or "").endswith("device")
+        for arg in dataset.args
+    )
+
+
+def _moves(program: Program, code: cst.CSTNode) -> bool:
+    return any(
+        moves_to_device(call) or ((device := keyword(call, "device")) is not None and names_device(device))
+        for call in program.file.under(code, cst.Call)
+    )
 
 
 def _definitions(program: Program, node: cst.BaseExpression) -> list[cst.BaseExpression]:

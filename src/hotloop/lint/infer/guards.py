@@ -11,6 +11,7 @@ from hotloop.source.source_file import SourceFile
 _SWITCH = re.compile(
     r"log|print|verbose|debug|save|checkpoint|eval|valid|vis|plot|dry|profil|report|display|dump|test|empty|unused"
 )
+_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _RANK = re.compile(r"rank|process|master|main|chief")
 
 
@@ -22,7 +23,12 @@ def is_rare_branch(above: cst.CSTNode, below: cst.CSTNode) -> bool:
         return (below is above.orelse) != isinstance(above.test, cst.UnaryOperation)
     if below is above.orelse:
         return False
-    return is_periodic(above.test) or _is_switch(above.test) or _ends_the_loop(above.body)
+    return is_rarely_true(above.test) or _ends_the_loop(above.body) or _starts_over(above)
+
+
+def is_rarely_true(test: cst.BaseExpression) -> bool:
+    """Whether a test holds in few steps of a run whose speed matters."""
+    return is_periodic(test) or _is_switch(test)
 
 
 def is_periodic(test: cst.BaseExpression) -> bool:
@@ -75,6 +81,26 @@ def _skips_most(branch: cst.If) -> bool:
     return periodic and _ends_with(branch.body, (cst.Continue,))
 
 
+def _starts_over(branch: cst.If) -> bool:
+    """`if start >= len(rows): start = 0`, `if loss < best: best = loss`: the branch ends what led to it."""
+    compared = {
+        dotted(side)
+        for part in _parts(branch.test)
+        if isinstance(part, cst.Comparison)
+        and all(isinstance(each.operator, _ORDERS) for each in part.comparisons)
+        for side in (part.left, *(each.comparator for each in part.comparisons))
+    }
+    given = {
+        dotted(target.target)
+        for line in branch.body.body
+        if isinstance(line, cst.SimpleStatementLine)
+        for assign in line.body
+        if isinstance(assign, cst.Assign)
+        for target in assign.targets
+    }
+    return bool((compared & given) - {None})
+
+
 def _ends_the_loop(body: cst.BaseSuite) -> bool:
     return _ends_with(body, (cst.Break, cst.Raise))
 
@@ -119,6 +145,12 @@ def _parts(test: cst.BaseExpression) -> list[cst.CSTNode]:
         found.append(node)
         stack.extend(node.children)
     return found
+
+
+def in_test(file: SourceFile, node: cst.CSTNode) -> bool:
+    """Whether the node stands in a unit test, whose loops and loaders look like training and are not."""
+    function = file.enclosing(node, cst.FunctionDef)
+    return function is not None and function.name.value.startswith(("test_", "_test"))
 
 
 def is_switched(file: SourceFile, node: cst.CSTNode) -> bool:

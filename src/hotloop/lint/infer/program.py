@@ -6,10 +6,11 @@ from functools import cached_property
 import libcst as cst
 
 from hotloop.lint.infer.bindings import Bindings
+from hotloop.lint.infer.guards import in_test
 from hotloop.lint.infer.names import Names, dotted
 from hotloop.lint.infer.steps import Steps
 from hotloop.lint.infer.values import Values
-from hotloop.lint.read.syntax import is_literal, keyword
+from hotloop.lint.read.syntax import argument, is_literal
 from hotloop.source.source_file import SourceFile
 
 # What a program that runs on an accelerator says somewhere in its source.
@@ -101,11 +102,16 @@ class Program:
         ]
 
     def is_training_loader(self, loader: cst.Call) -> bool:
-        """Whether the loader shuffles or samples and is not named for evaluation."""
+        """Whether the loader shuffles or samples, is not named for evaluation and stands in no unit test."""
+        if in_test(self.file, loader):
+            return False
         assign = self.file.enclosing(loader, cst.Assign)
         if assign is not None and _EVALUATES.search(dotted(assign.targets[0].target) or ""):
             return False
-        shuffle = keyword(loader, "shuffle")
+        shuffle = argument(loader, 2, "shuffle")
         if shuffle is not None and not is_literal(shuffle, "False"):
             return True
-        return any(keyword(loader, name) is not None for name in ("sampler", "batch_sampler"))
+        return any(
+            argument(loader, place, name) is not None
+            for place, name in ((3, "sampler"), (4, "batch_sampler"))
+        )

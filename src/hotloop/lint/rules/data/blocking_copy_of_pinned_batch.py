@@ -32,9 +32,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.kinds import Kind
+from hotloop.lint.infer.moves import moves_to_device
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import has_star, is_literal, keyword, method, receiver, string, with_keyword
+from hotloop.lint.read.syntax import argument, has_star, is_literal, keyword, receiver, with_keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
@@ -42,11 +43,11 @@ from hotloop.model.safety import Safety
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find blocking copies of loader batches in step loops."""
-    if method(call) not in {"to", "cuda"} or keyword(call, "non_blocking") is not None or has_star(call):
+    if not moves_to_device(call) or keyword(call, "non_blocking") is not None or has_star(call):
         return
-    if not any(is_literal(keyword(loader, "pin_memory"), "True") for loader in program.loaders):
+    if not any(is_literal(argument(loader, 7, "pin_memory"), "True") for loader in program.loaders):
         return
-    if _is_batch(program, call) and _goes_to_device(program, call) and program.steps.in_step_loop(call):
+    if _is_batch(program, call) and program.steps.in_step_loop(call):
         edit = Edit(call, with_keyword(call, "non_blocking", "True"))
         yield Hit(call, "a pinned batch is copied and waited for", edits=(edit,))
 
@@ -71,15 +72,6 @@ def _is_loop_target(program: Program, call: cst.Call, owner: cst.BaseExpression)
     ):
         return False
     return any(target.value == name for target in program.file.under(loop.target, cst.Name))
-
-
-def _goes_to_device(program: Program, call: cst.Call) -> bool:
-    if method(call) == "cuda":
-        return True
-    target = call.args[0].value if call.args else None
-    return (
-        target is not None and string(target) != "cpu" and not program.names.of(target).startswith("torch.")
-    )
 
 
 rule = Rule(

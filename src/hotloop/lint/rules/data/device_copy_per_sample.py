@@ -31,20 +31,15 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.datasets import in_getitem
-from hotloop.lint.infer.names import dotted
+from hotloop.lint.infer.moves import moves_to_device
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import method, string
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find device copies in `__getitem__`."""
-    if method(call) not in {"cuda", "to"} or not in_getitem(program, call):
-        return
-    target = call.args[0].value if call.args else None
-    name = "" if target is None else (string(target) or dotted(target) or "")
-    if method(call) == "cuda" or name.startswith("cuda") or name.rpartition(".")[2] == "device":
+    if moves_to_device(call) and in_getitem(program, call):
         yield Hit(call, "one transfer for each sample")
 
 

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from hotloop.lint.infer.datasets import is_cheap_dataset
+from hotloop.lint.infer.datasets import gives_device_tensors, is_cheap_dataset
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import argument, has_star, is_literal, keyword
 from hotloop.lint.rule import Hit, Rule, Visit
@@ -57,6 +57,8 @@ def _loader(program: Program, call: cst.Call) -> Iterator[Hit]:
         return
     dataset = argument(call, 0, "dataset")
     if not program.is_training_loader(call) or (dataset is not None and is_cheap_dataset(program, dataset)):
+        return
+    if gives_device_tensors(program, call):
         return
     yield Hit(call, "num_workers is 0" if workers is not None else "num_workers is not given, so it is 0")
 

@@ -29,8 +29,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hotloop.lint.infer.datasets import gives_device_tensors
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import has_star, is_literal, keyword, with_keyword
+from hotloop.lint.read.syntax import argument, has_star, is_literal, keyword, with_keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
@@ -43,8 +44,10 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         return
     if program.names.call(call) != "torch.utils.data.DataLoader" or has_star(call) or not program.on_cuda:
         return
-    pin = keyword(call, "pin_memory")
+    pin = argument(call, 7, "pin_memory")
     if not program.is_training_loader(call) or (pin is not None and not is_literal(pin, "False")):
+        return
+    if gives_device_tensors(program, call):
         return
     seen = "pin_memory is False" if pin is not None else "pin_memory is not given, so it is False"
     yield Hit(call, seen, edits=(Edit(call, with_keyword(call, "pin_memory", "True")),))

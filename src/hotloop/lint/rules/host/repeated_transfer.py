@@ -34,9 +34,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hotloop.lint.infer.moves import moves_to_device
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import keyword, method, receiver, string
+from hotloop.lint.read.syntax import receiver
 from hotloop.lint.rule import Hit, Rule, Visit
 from hotloop.model.finding import Severity
 
@@ -46,22 +47,12 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     owner = receiver(call)
     name = dotted(owner) if owner is not None else None
     loop = program.steps.loop_of(call)
-    if name is None or loop is None or not _moves(call) or not program.steps.runs_each_step(call):
+    if name is None or loop is None or not moves_to_device(call) or not program.steps.runs_each_step(call):
         return
     if not _changed(program, loop, name):
         yield Hit(call, f"{name} does not change in the loop, and is moved in each step")
     elif _moved_before(program, loop, call, name):
         yield Hit(call, f"{name} was moved already in this step")
-
-
-def _moves(call: cst.Call) -> bool:
-    if method(call) == "cuda":
-        return True
-    target = call.args[0].value if call.args else keyword(call, "device")
-    if method(call) != "to" or target is None or string(target) == "cpu":
-        return False
-    text = string(target) or (dotted(target) or "").rpartition(".")[2]
-    return "device" in text.lower() or text.startswith("cuda")
 
 
 def _changed(program: Program, loop: cst.For | cst.While, name: str) -> bool:

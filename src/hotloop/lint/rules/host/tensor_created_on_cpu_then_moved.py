@@ -30,26 +30,29 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hotloop.lint.infer.moves import moves_to_device
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import has_star, keyword, method, receiver, string, with_keyword
+from hotloop.lint.read.syntax import has_star, keyword, receiver, with_keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
 
 _FIXED = frozenset({"zeros", "ones", "empty", "full", "arange", "linspace", "eye"})
+_HOST_ONLY = ("out", "pin_memory", "requires_grad")
+"""What a factory on the device refuses, or where the tensor that is moved is not the one that is made."""
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm", "normal"})
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find factories whose result is moved at once."""
     made = receiver(call)
-    if method(call) not in {"to", "cuda"} or not isinstance(made, cst.Call) or has_star(made):
+    if not moves_to_device(call) or not isinstance(made, cst.Call) or has_star(made):
         return
     factory = program.names.call(made)
     name = factory.rpartition(".")[2]
     if factory != f"torch.{name}" or name not in _FIXED | _RANDOM or keyword(made, "device") is not None:
         return
-    if _goes_to_device(program, call) and program.steps.runs_each_step(call):
+    if program.steps.runs_each_step(call):
         safety = Safety.SAFE if name in _FIXED else Safety.UNSAFE
         yield Hit(
             call,
@@ -59,18 +62,11 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         )
 
 
-def _goes_to_device(program: Program, call: cst.Call) -> bool:
-    if method(call) == "cuda":
-        return True
-    target = call.args[0].value if call.args else keyword(call, "device")
-    return (
-        target is not None and string(target) != "cpu" and not program.names.of(target).startswith("torch.")
-    )
-
-
 def _edits(call: cst.Call, made: cst.Call) -> tuple[Edit, ...]:
     """Move the device into the factory call, where the move says nothing but the device."""
     if any(arg.keyword is not None for arg in call.args) or len(call.args) > 1:
+        return ()
+    if any(keyword(made, name) is not None for name in _HOST_ONLY):
         return ()
     device = cst.Module([]).code_for_node(call.args[0].value) if call.args else '"cuda"'
     if isinstance(
