@@ -1,15 +1,15 @@
 """Which code runs once per training step.
 
 A step loop is the innermost loop around a backward call or an optimizer step, directly or through functions
-of the same file. What such a loop calls in the same file, `forward` of modules and the step hooks of trainers
-run with it.
+of the same file. What such a loop calls in the same file, `forward` of modules, the step hooks of trainers and
+functions that do a whole step for a loop of another file run with it.
 """
 
 from functools import cached_property
 
 import libcst as cst
 
-from hotloop.lint.infer.guards import is_rare_branch, is_threshold_branch, leaves_early
+from hotloop.lint.infer.guards import in_test, is_rare_branch, is_threshold_branch, leaves_early
 from hotloop.lint.infer.names import Names, dotted
 from hotloop.lint.infer.training_calls import TrainingCalls
 from hotloop.lint.infer.values import Values
@@ -52,9 +52,12 @@ class Steps:
 
     @cached_property
     def _training_functions(self) -> dict[int, cst.FunctionDef]:
-        """Functions that hold a training call outside any loop of their own, also through one another."""
+        return self._holding([*self.backward_calls, *self.optimizer_steps])
+
+    def _holding(self, calls: list[cst.Call]) -> dict[int, cst.FunctionDef]:
+        """Functions that hold one of the calls outside any loop of their own, also through one another."""
         found: dict[int, cst.FunctionDef] = {}
-        waiting: list[cst.CSTNode] = [*self.backward_calls, *self.optimizer_steps]
+        waiting: list[cst.CSTNode] = [*calls]
         callers = self._callers
         while waiting:
             holder = self._file.enclosing(waiting.pop(), cst.FunctionDef, cst.For, cst.While)
@@ -99,7 +102,7 @@ class Steps:
                 loop = self._loop_of_closure(loop)
             if (
                 isinstance(loop, _LOOPS)
-                and not self._in_test(loop)
+                and not in_test(self._file, loop)
                 and not self._file.inside(place, _head(loop))
             ):
                 found[self._file.number(loop)] = loop
@@ -115,10 +118,18 @@ class Steps:
             node.attr.value == "grad" for node in self._file.all(cst.Attribute)
         )
 
-    def _in_test(self, node: cst.CSTNode) -> bool:
-        """Loops over cases in a unit test look like training and are not."""
-        function = self._file.enclosing(node, cst.FunctionDef)
-        return function is not None and function.name.value.startswith(("test_", "_test"))
+    @cached_property
+    def _steps_of_others(self) -> list[cst.FunctionDef]:
+        """Functions that do one whole step and that nothing here calls: the loop stands in another file."""
+        updating = self._holding(self.optimizer_steps)
+        return [
+            function
+            for key, function in self._holding(self.backward_calls).items()
+            if key in updating
+            and key not in self._callers
+            and function.name.value not in _NOT_PER_STEP
+            and not in_test(self._file, function.body)
+        ]
 
     @cached_property
     def _roots(self) -> dict[int, cst.CSTNode]:
@@ -129,7 +140,7 @@ class Steps:
             roots[id(root)] = root
         for hook in self._hooks:
             roots[id(hook)] = hook
-        for function in [*self._forwards, *self._closures]:
+        for function in [*self._forwards, *self._closures, *self._steps_of_others]:
             roots[id(function)] = function
         self._follow_calls(roots)
         return roots

@@ -47,7 +47,7 @@ class TrainingCalls:
         owner = receiver(call)
         if self._is_scaled_step(call):
             return True
-        if method(call) != "step" or owner is None:
+        if method(call).partition("_")[0] != "step" or owner is None:  # also step_and_update_lr
             return False
         if self._values.kind(owner) is Kind.OPTIMIZER:
             return True

@@ -137,7 +137,7 @@ class Values:
         ):
             found = self._of_annotation(p)
         elif scope and not bound:
-            return self._from_outside(function, text)
+            found = self._from_outside(function, text)
         else:
             found = Kind.UNKNOWN
         shown = self._evidence.of(scope, text)

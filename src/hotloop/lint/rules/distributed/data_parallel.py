@@ -1,7 +1,7 @@
 """Several GPUs are driven by one process.
 
 ## What it does
-Finds models that are wrapped in `torch.nn.DataParallel`.
+Finds models that are wrapped in `torch.nn.DataParallel`, in files that do more than evaluate.
 
 ## Why it is slow
 One Python process launches for all devices under one interpreter lock; in each step the model is copied to
@@ -37,7 +37,8 @@ from hotloop.model.finding import Severity
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find DataParallel."""
-    if program.names.call(call) == "torch.nn.DataParallel":
+    only_infers = ".eval()" in program.file.text and not program.steps.backward_calls
+    if program.names.call(call) == "torch.nn.DataParallel" and not only_infers:
         yield Hit(call, "DataParallel wraps the model")
 
 

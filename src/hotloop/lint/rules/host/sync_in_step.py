@@ -38,6 +38,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from hotloop.lint.infer.guards import is_rarely_true
 from hotloop.lint.infer.kinds import Kind
 from hotloop.lint.infer.program import Program
 from hotloop.lint.read.syntax import method, receiver
@@ -115,6 +116,8 @@ def _branch(program: Program, node: cst.If | cst.While, test: cst.BaseExpression
 
 def _terms(test: cst.BaseExpression) -> list[cst.BaseExpression]:
     if isinstance(test, cst.BooleanOperation):
+        if isinstance(test.operator, cst.And) and is_rarely_true(test.left):
+            return _terms(test.left)
         return [*_terms(test.left), *_terms(test.right)]
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _terms(test.expression)
