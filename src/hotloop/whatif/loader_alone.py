@@ -73,6 +73,11 @@ class LoaderAlone(Bench):
 
 
 def num_samples(batch: Any, loader: Any) -> int:
-    """Return the samples of a batch: the first dimension of its first tensor, else the loader's batch size."""
+    """Return the samples of a batch: the batch size, as the step counts them, else the rows of the first tensor.
+
+    A padded batch of texts may have its positions first, and one of graphs has the nodes of all.
+    """
+    if loader.batch_size is not None:
+        return int(loader.batch_size)
     first = next((tensor for tensor in tensors_in(batch) if tensor.dim() > 0), None)
-    return int(first.shape[0]) if first is not None else int(loader.batch_size or 1)
+    return int(first.shape[0]) if first is not None else 1
