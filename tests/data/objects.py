@@ -49,3 +49,10 @@ augmented = Augmented([None] * 4)
 uneven = Listed([1, 2, "three"])
 strange = Listed([object()])
 no_indices = iter([1, 2])
+tokens = Listed(
+    [
+        {"ids": list(range(number)), "boxes": [{"box": [0.1, number], "of": "a"}] * number, "text": "x"}
+        for number in range(5)
+    ]
+)
+"""As Hugging Face data sets and COCO give them: lists whose length differs."""

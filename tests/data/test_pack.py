@@ -64,6 +64,13 @@ def test_a_dataset_object_comes_back_exactly(format_name: str, tmp_path: Path) -
     assert images == [original["image"].tobytes() for original in originals]
 
 
+def test_lists_of_numbers_are_one_field_of_any_length(tmp_path: Path) -> None:
+    pack("tests.data.objects:tokens", tmp_path / "out")
+    packed = PackedDataset(tmp_path / "out")
+    assert packed.plan.structure == ["dict", ["ids", "json"], ["boxes", "json"], ["text", "str"]]
+    assert list(packed) == [objects.tokens[at] for at in range(5)]
+
+
 @every
 def test_the_same_samples_give_the_same_bytes(format_name: str, files: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):

@@ -1,6 +1,7 @@
 """Samples of a Dataset object as bytes and back, exactly: nested tuples, lists and dicts of the usual values.
 
-Tensors and arrays are `.npy`, images `.png` (without loss), numbers `.json`, strings `.txt`, bytes `.bin`.
+Tensors and arrays are `.npy`, images `.png` (without loss), numbers and lists of them `.json`, strings `.txt`, bytes
+`.bin`.
 """
 
 from __future__ import annotations
@@ -32,11 +33,22 @@ def structure_of(sample: Any) -> Structure:
         HotloopError: it holds something that has no exact form as bytes.
     """
     kind = type(sample)
+    if kind is list and _is_json(sample):
+        return "json"  # token ids, boxes, annotations: of any length, in one field
     if kind in {tuple, list}:
         return [kind.__name__, *([str(at), structure_of(part)] for at, part in enumerate(sample))]
     if kind is dict and all(isinstance(key, str) for key in sample):
         return ["dict", *([key, structure_of(part)] for key, part in sample.items())]
     return _leaf(sample)
+
+
+def _is_json(value: Any) -> bool:
+    """Whether JSON gives the same value back."""
+    if type(value) is list:
+        return all(map(_is_json, value))
+    if type(value) is dict:
+        return all(type(key) is str for key in value) and all(map(_is_json, value.values()))
+    return value is None or type(value) in {bool, int, float, str}
 
 
 def _leaf(value: Any) -> str:
