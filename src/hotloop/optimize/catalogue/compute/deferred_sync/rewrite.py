@@ -75,7 +75,7 @@ def _sums(tree: ast.Module, plan: Plan) -> Iterator[_Sum]:
             and fetched is not None
             and fetched[0] in "if"
             and named == [statement.target]
-            and _begins_as_float(tree, name)
+            and (_begins_as_float(tree, name) or _goes_backward(plan.loop.node, fetched[1]))
         ):
             yield _Sum(name, ast.unparse(fetched[1]), statement.lineno)
 
@@ -96,7 +96,7 @@ def _is_of_tensors(source: Editor, path: str, found: _Sum) -> bool:
 
 
 def _begins_as_float(tree: ast.Module, name: str) -> bool:
-    """Whether the sum begins as `0.0`; one that begins as 0 may be of whole numbers."""
+    """Whether the sum begins as `0.0`; one that begins as 0 may be of whole numbers, such as hits."""
     values = [
         each.value
         for each in ast.walk(tree)
@@ -104,6 +104,19 @@ def _begins_as_float(tree: ast.Module, name: str) -> bool:
         and any(isinstance(t, ast.Name) and t.id == name for t in each.targets)
     ]
     return bool(values) and all(isinstance(v, ast.Constant) and isinstance(v.value, float) for v in values)
+
+
+def _goes_backward(loop: ast.AST, tensor: ast.expr) -> bool:
+    """Whether the loop computes the tensor's gradients, which whole numbers do not have."""
+    text = ast.unparse(tensor)
+    return any(
+        isinstance(each, ast.expr) and ast.unparse(each) == text
+        for call in ast.walk(loop)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        if call.func.attr in {"backward", "manual_backward"}
+        for part in (call.func.value, *call.args)
+        for each in ast.walk(part)
+    )
 
 
 def _change(source: Editor, path: str, found: _Sum) -> str:

@@ -9,7 +9,7 @@ import libcst as cst
 from hotloop.model.sites import Place, SiteKind, Sites
 from hotloop.optimize.catalogue.input.pinned_memory.fixed_device import is_fixed
 from hotloop.optimize.loaders.loader_rewrite import rewrite_loaders
-from hotloop.source.calls import argument, with_argument
+from hotloop.source.calls import argument, code, with_argument
 from hotloop.source.draft import Editor
 from hotloop.source.outcome import AlreadySo, Edited, Refused, Rewrite
 
@@ -58,4 +58,10 @@ def _without_waiting(source: Editor, place: Place, left: list[str]) -> list[str]
 def _to_one_device(source: Editor, place: Place, call: cst.Call) -> bool:
     """Whether it copies to one device: the same call may bring results to the host, which would be read too early."""
     device = argument(call, "device", 0) or argument(call, "other")
-    return device is not None and is_fixed(source, place.path, device.value)
+    if device is None or _is_host(code(device.value)):
+        return False
+    return is_fixed(source, place.path, device.value)
+
+
+def _is_host(device: str) -> bool:
+    return "cpu" in device and "cuda" not in device
