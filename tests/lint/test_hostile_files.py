@@ -47,6 +47,14 @@ def test_what_is_long_is_not_deep(text: str) -> None:
     check_depth(text)
 
 
+def test_an_environment_is_known_by_what_it_holds(tmp_path: Path) -> None:
+    for name in ("env", "my_venv", "build"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text(GOOD)
+    (tmp_path / "my_venv" / "pyvenv.cfg").touch()
+    assert python_files([str(tmp_path)], ()) == [str(tmp_path / "env" / "a.py")]
+
+
 def test_the_others_are_linted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("good.py").write_text(GOOD)

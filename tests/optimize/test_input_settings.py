@@ -17,8 +17,8 @@ from hotloop.optimize.catalogue.input.persistent_workers.row import PersistentWo
 from hotloop.optimize.catalogue.input.pinned_memory.activation import PinnedCopies
 from hotloop.optimize.catalogue.input.pinned_memory.row import PinnedMemory
 from hotloop.optimize.loaders.shadow_loader import ShadowLoader
-from hotloop.optimize.loaders.told_datasets import changed_from_outside
 from hotloop.optimize.optimization import DoesNotApply, Optimization
+from hotloop.patterns.told_datasets import changed_from_outside
 
 from .harness import loader, observation
 

@@ -9,9 +9,9 @@ from hotloop.lint.read.notebook import SUFFIX
 from hotloop.model.errors import HotloopError
 
 # Folders that hold no source of the project's own.
-_SKIPPED = frozenset(
-    {"__pycache__", "node_modules", "site-packages", "build", "dist", "venv", "env", "wandb", "mlruns"}
-)
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist", "wandb", "mlruns"})
+_MARKS = ("pyvenv.cfg", "conda-meta")
+"""What makes a folder an environment of Python; by its name, `env` may be a program's simulator."""
 
 
 def python_files(paths: Sequence[str], exclude: Sequence[str]) -> list[str]:
@@ -37,10 +37,16 @@ def _below(path: str) -> Iterator[str]:
         yield path
         return
     for folder, folders, files in os.walk(path):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if _holds_source(folder, name))
         for name in sorted(files):
             if name.endswith((".py", SUFFIX)):
                 yield os.path.normpath(os.path.join(folder, name))
+
+
+def _holds_source(folder: str, name: str) -> bool:
+    if name in _SKIPPED or name.startswith("."):
+        return False
+    return not any(os.path.exists(os.path.join(folder, name, mark)) for mark in _MARKS)
 
 
 def is_excluded(path: str, patterns: Sequence[str]) -> bool:

@@ -8,9 +8,9 @@ import libcst as cst
 
 from hotloop.model.sites import Site, SiteKind, Sites
 from hotloop.optimize.loaders.no_workers import without_workers
-from hotloop.optimize.loaders.told_datasets import changed_from_outside
 from hotloop.optimize.rewriting.constructions import keyword_place, set_keywords
 from hotloop.optimize.rewriting.outcomes import changed, not_observed
+from hotloop.patterns.told_datasets import changed_from_outside
 from hotloop.source.calls import argument, code
 from hotloop.source.draft import Editor
 from hotloop.source.keywords import Changes

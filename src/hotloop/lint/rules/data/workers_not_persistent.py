@@ -38,6 +38,7 @@ from hotloop.lint.read.syntax import argument, has_star, integer, is_literal, ke
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.patterns.told_datasets import changed_from_outside
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -50,6 +51,8 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         return
     if persistent is not None and not is_literal(persistent, "False"):
         return
+    if changed_from_outside([(program.file.path, program.file.text)]):
+        return  # workers that live on would go on with the data set as it was
     if integer(workers) is not None:
         severity = Severity.WARNING if _iterated_in_epochs(program, call) else Severity.INFO
         yield Hit(call, "the workers end with every epoch", severity, _edits(call, "True"))

@@ -10,7 +10,6 @@ from hotloop.model.observation import Observation, Phase
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.model.program import LoaderFacts
 from hotloop.optimize.catalogue.input.loader_workers.activation import WorkerKeywords
-from hotloop.optimize.loaders.told_datasets import changed_from_outside
 from hotloop.optimize.loaders.training_loaders import training_loaders
 from hotloop.optimize.loaders.worker_knob import WorkerKnob
 from hotloop.optimize.optimization import DoesNotApply, Optimization
@@ -19,6 +18,7 @@ from hotloop.optimize.program.bounds import MIN_SHARE, bound, share
 from hotloop.optimize.program.cores import cores_per_process
 from hotloop.optimize.program.source_calls import program_files
 from hotloop.optimize.program.thread_settings import VARIABLES
+from hotloop.patterns.told_datasets import changed_from_outside
 from hotloop.probe.activation.activation import Activation
 from hotloop.probe.activation.knob import Knob
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hotloop.model.observation import Observation
 from hotloop.model.optimization import Candidate, Numerics
 from hotloop.optimize.catalogue.input.persistent_workers.activation import KeptWorkers
-from hotloop.optimize.loaders.told_datasets import changed_from_outside
 from hotloop.optimize.loaders.training_loaders import loaders_with_workers
 from hotloop.optimize.optimization import DoesNotApply, Optimization
 from hotloop.optimize.program.source_calls import program_files
+from hotloop.patterns.told_datasets import changed_from_outside
 from hotloop.probe.activation.activation import Activation
 
 if TYPE_CHECKING:
