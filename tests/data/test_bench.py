@@ -10,7 +10,7 @@ import pytest
 
 from hotloop.cli.app import run
 from hotloop.data import bench as bench_module
-from hotloop.data.bench import bench
+from hotloop.data.bench import BLOCK_BYTES, bench
 from hotloop.machine.host.mounts import Mount
 from hotloop.model.data import ReadRate
 from hotloop.model.errors import HotloopError
@@ -107,3 +107,12 @@ def test_from_the_command_line(files: Path, tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "out" / "shard-000000.tar").unlink()
     assert run(["data", "check", out]) == 1
     assert run(["data", "bench", str(tmp_path / "none")]) == 2
+
+
+@pytest.mark.parametrize(("size", "advised"), [(1000, True), (BLOCK_BYTES, False)])
+def test_packing_is_advised_for_small_files(
+    size: int, advised: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a").write_bytes(b"x" * size)
+    assert run(["data", "bench", str(tmp_path), "--seconds", "0.1"]) == 0
+    assert ("hotloop data pack" in capsys.readouterr().out) == advised

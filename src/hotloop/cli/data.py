@@ -127,6 +127,7 @@ def bench_command(src: Path, seconds: float, json_file: Path | None, new_screen:
     if json_file is not None:
         write_json(json_file, report)
     screen.show(render_blocks(list(storage(report))))
-    pack = ["hotloop", "data", "pack", report.folder, "DEST"]
-    screen.show(next_steps([("into shards, which are read in order", pack)]))
+    if report.median_file_bytes < report.block_bytes:  # longer files are read in parts, as shards are
+        pack = ["hotloop", "data", "pack", report.folder, "DEST"]
+        screen.show(next_steps([("into shards, which are read in order", pack)]))
     return ExitCode.DONE
