@@ -106,12 +106,10 @@ def _ends_the_loop(body: cst.BaseSuite) -> bool:
 
 
 def _ends_with(body: cst.BaseSuite, kinds: tuple[type[cst.BaseSmallStatement], ...]) -> bool:
-    last = body.body[-1] if body.body else None
+    last: cst.CSTNode | None = body.body[-1] if body.body else None
     if isinstance(last, cst.SimpleStatementLine):
-        return isinstance(last.body[-1], kinds)
-    if _is_exit(last):
-        return True
-    return isinstance(last, kinds)
+        last = last.body[-1]
+    return isinstance(last, kinds) or _is_exit(last)
 
 
 def _is_exit(last: cst.CSTNode | None) -> bool:
