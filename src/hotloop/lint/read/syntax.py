@@ -1,7 +1,5 @@
 """Small questions about one piece of syntax, asked by many rules."""
 
-from collections.abc import Sequence
-
 import libcst as cst
 
 
@@ -52,39 +50,3 @@ def method(call: cst.CSTNode) -> str:
 def receiver(call: cst.Call) -> cst.BaseExpression | None:
     """`x` for `x.item()`."""
     return call.func.value if isinstance(call.func, cst.Attribute) else None
-
-
-def with_keyword(call: cst.Call, name: str, value: str) -> cst.Call:
-    """The call with one keyword argument set, laid out like the arguments before it."""
-    wanted = cst.parse_expression(value)
-    for place, arg in enumerate(call.args):
-        if arg.keyword is not None and arg.keyword.value == name:
-            args = [*call.args[:place], arg.with_changes(value=wanted), *call.args[place + 1 :]]
-            return call.with_changes(args=args)
-    return call.with_changes(args=_appended(call.args, _new_argument(name, wanted)))
-
-
-def _new_argument(name: str, value: cst.BaseExpression) -> cst.Arg:
-    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    return cst.Arg(value=value, keyword=cst.Name(name), equal=tight)
-
-
-def _appended(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
-    if not args:
-        return [new]
-    last = args[-1]
-    between = args[-2].comma if len(args) > 1 else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    closing = last.comma if isinstance(last.comma, cst.Comma) else cst.MaybeSentinel.DEFAULT
-    return [
-        *args[:-1],
-        last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")),
-        new.with_changes(comma=closing, whitespace_after_arg=last.whitespace_after_arg),
-    ]
-
-
-def without_keyword(call: cst.Call, name: str) -> cst.Call:
-    """The call without one keyword argument."""
-    kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
-    if kept and len(kept) < len(call.args):
-        kept[-1] = kept[-1].with_changes(comma=call.args[-1].comma)
-    return call.with_changes(args=kept)

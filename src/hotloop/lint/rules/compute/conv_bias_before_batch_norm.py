@@ -32,10 +32,11 @@ import libcst as cst
 
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import argument, has_star, is_literal, with_keyword
+from hotloop.lint.read.syntax import argument, has_star, is_literal
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import with_argument
 
 
 def check_sequence(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -117,7 +118,9 @@ def _has_bias(conv: cst.Call) -> bool:
 def _hit(program: Program, conv: cst.Call) -> Hit:
     name = program.names.call(conv).rpartition(".")[2]
     return Hit(
-        conv, f"{name} with a bias, then batch norm", edits=(Edit(conv, with_keyword(conv, "bias", "False")),)
+        conv,
+        f"{name} with a bias, then batch norm",
+        edits=(Edit(conv, with_argument(conv, "bias", "False", 7)),),
     )
 
 

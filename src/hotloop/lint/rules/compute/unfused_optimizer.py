@@ -30,10 +30,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import has_star, is_literal, keyword, with_keyword, without_keyword
+from hotloop.lint.read.syntax import has_star, is_literal, keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import with_argument, without_argument
 
 _FUSED = frozenset(f"torch.optim.{name}" for name in ("Adam", "AdamW", "SGD", "Adagrad"))
 
@@ -50,13 +51,13 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
             return
     given = keyword(call, "fused") is not None or keyword(call, "foreach") is not None
     if full in _FUSED and program.on_cuda and not given:
-        edit = Edit(call, with_keyword(call, "fused", "True"))
+        edit = Edit(call, with_argument(call, "fused", "True"))
         yield Hit(call, f"{full.rpartition('.')[2]} without fused=True", edits=(edit,))
 
 
 def _fused(call: cst.Call, name: str, possible: bool) -> cst.Call:
-    bare = without_keyword(call, name)
-    return with_keyword(bare, "fused", "True") if possible else bare
+    bare = without_argument(call, name)
+    return with_argument(bare, "fused", "True") if possible else bare
 
 
 rule = Rule(

@@ -35,10 +35,11 @@ from hotloop.lint.infer.kinds import Kind
 from hotloop.lint.infer.moves import moves_to_device
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import argument, has_star, is_literal, keyword, receiver, with_keyword
+from hotloop.lint.read.syntax import argument, has_star, is_literal, keyword, receiver
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import with_argument
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -48,7 +49,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     if not any(is_literal(argument(loader, 7, "pin_memory"), "True") for loader in program.loaders):
         return
     if _is_batch(program, call) and program.steps.in_step_loop(call):
-        edit = Edit(call, with_keyword(call, "non_blocking", "True"))
+        edit = Edit(call, with_argument(call, "non_blocking", "True"))
         yield Hit(call, "a pinned batch is copied and waited for", edits=(edit,))
 
 

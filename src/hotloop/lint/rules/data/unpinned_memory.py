@@ -31,10 +31,11 @@ import libcst as cst
 
 from hotloop.lint.infer.datasets import gives_device_tensors
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import argument, has_star, is_literal, keyword, with_keyword
+from hotloop.lint.read.syntax import argument, has_star, is_literal, keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import with_argument
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -50,7 +51,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     if gives_device_tensors(program, call):
         return
     seen = "pin_memory is False" if pin is not None else "pin_memory is not given, so it is False"
-    yield Hit(call, seen, edits=(Edit(call, with_keyword(call, "pin_memory", "True")),))
+    yield Hit(call, seen, edits=(Edit(call, with_argument(call, "pin_memory", "True", 7)),))
 
 
 rule = Rule(

@@ -34,11 +34,12 @@ import libcst as cst
 
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import argument, has_star, integer, is_literal, keyword, with_keyword
+from hotloop.lint.read.syntax import argument, has_star, integer, is_literal, keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
 from hotloop.patterns.told_datasets import changed_from_outside
+from hotloop.source.calls import with_argument
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -70,7 +71,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
 
 
 def _edits(call: cst.Call, value: str) -> tuple[Edit, ...]:
-    return (Edit(call, with_keyword(call, "persistent_workers", value)),)
+    return (Edit(call, with_argument(call, "persistent_workers", value)),)
 
 
 def _is_zero(program: Program, workers: cst.BaseExpression) -> bool:

@@ -33,10 +33,11 @@ import libcst as cst
 
 from hotloop.lint.infer.names import dotted
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import is_literal, keyword, string, without_keyword
+from hotloop.lint.read.syntax import is_literal, keyword, string
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import without_argument
 
 _WRAPPERS = ("DistributedDataParallel", "DDP", "DDPStrategy", "DistributedDataParallelKwargs")
 
@@ -45,7 +46,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     """Find the search switched on."""
     name = (program.names.call(call) or dotted(call.func) or "").rpartition(".")[2]
     if name in _WRAPPERS and is_literal(keyword(call, "find_unused_parameters"), "True"):
-        edit = Edit(call, without_keyword(call, "find_unused_parameters"))
+        edit = Edit(call, without_argument(call, "find_unused_parameters"))
         yield Hit(call, "find_unused_parameters=True", edits=(edit,))
     elif is_literal(keyword(call, "ddp_find_unused_parameters"), "True"):
         yield Hit(call, "ddp_find_unused_parameters=True")

@@ -29,10 +29,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import has_star, is_literal, keyword, with_keyword
+from hotloop.lint.read.syntax import has_star, is_literal, keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import with_argument
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -41,7 +42,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         return
     given = keyword(call, "gradient_as_bucket_view")
     if given is None or is_literal(given, "False"):
-        edit = Edit(call, with_keyword(call, "gradient_as_bucket_view", "True"))
+        edit = Edit(call, with_argument(call, "gradient_as_bucket_view", "True"))
         yield Hit(call, "gradient_as_bucket_view is not on", edits=(edit,))
 
 

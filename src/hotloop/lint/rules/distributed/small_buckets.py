@@ -28,10 +28,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import integer, keyword, without_keyword
+from hotloop.lint.read.syntax import integer, keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import without_argument
 
 _DEFAULT_MB = 25  # torch.nn.parallel.DistributedDataParallel's own default
 
@@ -43,7 +44,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         return
     if size < _DEFAULT_MB:
         yield Hit(
-            call, f"bucket_cap_mb is {size}", edits=(Edit(call, without_keyword(call, "bucket_cap_mb")),)
+            call, f"bucket_cap_mb is {size}", edits=(Edit(call, without_argument(call, "bucket_cap_mb")),)
         )
 
 

@@ -32,10 +32,11 @@ import libcst as cst
 
 from hotloop.lint.infer.guards import is_switched
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import argument, is_literal, keyword, with_keyword
+from hotloop.lint.read.syntax import argument, is_literal, keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import with_argument
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -53,7 +54,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         yield Hit(
             call,
             "Trainer(detect_anomaly=True)",
-            edits=(Edit(call, with_keyword(call, "detect_anomaly", "False")),),
+            edits=(Edit(call, with_argument(call, "detect_anomaly", "False")),),
         )
 
 

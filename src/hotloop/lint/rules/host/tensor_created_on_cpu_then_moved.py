@@ -32,10 +32,11 @@ import libcst as cst
 
 from hotloop.lint.infer.moves import moves_to_device
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import has_star, keyword, receiver, with_keyword
+from hotloop.lint.read.syntax import has_star, keyword, receiver
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import with_argument
 
 _FIXED = frozenset({"zeros", "ones", "empty", "full", "arange", "linspace", "eye"})
 _HOST_ONLY = ("out", "pin_memory", "requires_grad")
@@ -72,7 +73,7 @@ def _edits(call: cst.Call, made: cst.Call) -> tuple[Edit, ...]:
     if isinstance(
         call.args[0].value if call.args else None, (cst.Attribute, cst.Name, cst.SimpleString, type(None))
     ):
-        return (Edit(call, with_keyword(made, "device", device)),)
+        return (Edit(call, with_argument(made, "device", device)),)
     return ()
 
 

@@ -31,10 +31,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from hotloop.lint.infer.program import Program
-from hotloop.lint.read.syntax import is_literal, keyword, without_keyword
+from hotloop.lint.read.syntax import is_literal, keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import without_argument
 
 
 def check(program: Program, call: cst.Call) -> Iterator[Hit]:
@@ -51,7 +52,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
         yield Hit(
             call,
             "the step's only backward call retains the graph",
-            edits=(Edit(call, without_keyword(call, "retain_graph")),),
+            edits=(Edit(call, without_argument(call, "retain_graph")),),
         )
 
 

@@ -30,10 +30,11 @@ import libcst as cst
 
 from hotloop.lint.infer.program import Program
 from hotloop.lint.name_lists import words
-from hotloop.lint.read.syntax import is_literal, keyword, with_keyword
+from hotloop.lint.read.syntax import is_literal, keyword
 from hotloop.lint.rule import Edit, Hit, Rule, Visit
 from hotloop.model.finding import Severity
 from hotloop.model.safety import Safety
+from hotloop.source.calls import with_argument
 
 _CHECKPOINTS = words(
     """
@@ -50,7 +51,7 @@ def check(program: Program, call: cst.Call) -> Iterator[Hit]:
     if any(arg.star == "**" for arg in call.args) or (given is not None and not is_literal(given, "True")):
         return
     seen = "use_reentrant=True" if given is not None else "use_reentrant is not given"
-    yield Hit(call, seen, edits=(Edit(call, with_keyword(call, "use_reentrant", "False")),))
+    yield Hit(call, seen, edits=(Edit(call, with_argument(call, "use_reentrant", "False")),))
 
 
 rule = Rule(
