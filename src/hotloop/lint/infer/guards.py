@@ -82,9 +82,9 @@ def _skips_most(branch: cst.If) -> bool:
 
 
 def _starts_over(branch: cst.If) -> bool:
-    """`if start >= len(rows): start = 0`, `if loss < best: best = loss`: the branch ends what led to it."""
+    """`if start >= end: start = 0`, `if len(rows) > 9: rows = []`: the branch ends what led to it."""
     compared = {
-        dotted(side)
+        dotted(side.args[0].value if isinstance(side, cst.Call) and side.args else side)
         for part in _parts(branch.test)
         if isinstance(part, cst.Comparison)
         and all(isinstance(each.operator, _ORDERS) for each in part.comparisons)
