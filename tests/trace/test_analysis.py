@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from hotloop.model.errors import HotloopError
+from hotloop.model.finding import Severity
 from hotloop.model.outcome import Outcome
 from hotloop.trace import TraceAnalysis, analyze, analyze_trace, read_trace
 from hotloop.trace.compare.budget import check_gate, parse_gate
@@ -93,7 +94,10 @@ def test_graph_replays_are_told(tmp_path: Path) -> None:
 
 def test_a_step_without_device_events_is_told(tmp_path: Path) -> None:
     trace = example_trace()
-    trace["traceEvents"] += [host("user_annotation", "ProfilerStep#2", 300, 400)]
+    trace["traceEvents"] += [
+        host("user_annotation", "ProfilerStep#2", 300, 400),
+        host("cpu_op", "aten::add", 310, 320),
+    ]
     notes = {note.code: note for note in _analyze(tmp_path, trace).health}
     assert (notes["empty-steps"].num, notes["empty-steps"].total) == (1, 2)
 
@@ -156,3 +160,72 @@ def test_coverage_is_a_share_of_device_time(small_trace: Path) -> None:
     assert coverage is not None
     assert (coverage.launch_share, coverage.operator_share) == (1.0, 1.0)
     assert coverage.work_share == pytest.approx(30 / 32)
+
+
+def test_the_mark_after_the_last_step_is_no_step(tmp_path: Path) -> None:
+    trace = example_trace()
+    loading = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    trace["traceEvents"] += [
+        host("user_annotation", "ProfilerStep#2", 200, 220),
+        host("user_annotation", loading, 201, 219),
+        host("cpu_op", "aten::stack", 202, 218),
+    ]
+    analysis = _analyze(tmp_path, trace)
+    assert [step.number for step in analysis.steps] == [1]
+    assert "empty-steps" not in {note.code for note in analysis.health}
+
+
+def test_steps_without_a_device_have_neither_busy_nor_idle_time(tmp_path: Path) -> None:
+    trace = example_trace()
+    trace["traceEvents"] = [event for event in trace["traceEvents"] if event["pid"] != 0]
+    (step,) = _analyze(tmp_path, trace).steps
+    assert (step.span_us, step.data_us) == (198.0, 40.0)
+    assert (step.busy_us, step.idle_us, step.idle_causes) == (None, None, {})
+
+
+def test_a_wait_costs_what_the_device_stood_still_for_it(tmp_path: Path) -> None:
+    """The host waits for 800 us, in which the device works: nothing is won without the wait."""
+    trace = example_trace()
+    trace["traceEvents"] = [
+        host("user_annotation", "ProfilerStep#1", 0, 1000),
+        host("cpu_op", "aten::mm", 0, 20),
+        host("cuda_runtime", "cudaLaunchKernel", 5, 10, correlation=1),
+        kernel("gemm", 20, 900, 1),
+        host("cpu_op", "aten::item", 90, 910),
+        host("cuda_runtime", "cudaStreamSynchronize", 100, 905, correlation=2),
+        host("cpu_op", "aten::mm", 920, 930),
+        host("cuda_runtime", "cudaLaunchKernel", 921, 925, correlation=3),
+        kernel("gemm", 930, 990, 3),
+    ]
+    analysis = _analyze(tmp_path, trace)
+    (site,) = analysis.syncs
+    assert (site.total_us, site.idle_us) == (805.0, analysis.idle_causes["synchronization_us"])
+    (finding,) = [one for one in analysis.findings if one.code == "sync-in-step"]
+    assert finding.severity is Severity.INFO
+    assert finding.cost_s == pytest.approx(site.idle_us / 1e6)
+
+
+def _pipeline() -> dict[str, Any]:
+    """Two devices in turn: what the second does waits in its queue for the first, 100 us each."""
+    events = [host("user_annotation", "ProfilerStep#1", 0, 250)]
+    for device, at in ((0, 10), (1, 12)):
+        start = 20 + 100 * device
+        work = kernel("gemm", start, start + 100, device + 1)
+        work["args"]["device"] = work["pid"] = device
+        events += [host("cuda_runtime", "cudaLaunchKernel", at, at + 1, correlation=device + 1), work]
+    again = kernel("gemm", 16, 18, 4)
+    again["args"]["device"] = again["pid"] = 1
+    events += [again, host("cuda_runtime", "cudaLaunchKernel", 9, 10, correlation=4)]
+    events.append(host("cuda_runtime", "cudaDeviceSynchronize", 60, 225, correlation=3))
+    return {**example_trace(), "traceEvents": events}
+
+
+def test_devices_of_one_file_are_told_apart(tmp_path: Path) -> None:
+    analysis = _analyze(tmp_path, _pipeline())
+    first, second = analysis.devices
+    assert (first.time.span_us, first.time.idle_us) == (100.0, 0.0)
+    assert (second.time.span_us, second.time.busy_us, second.time.idle_us) == (204.0, 102.0, 102.0)
+    assert second.idle_causes["device_us"] == 102.0
+    assert analysis.device == second.time, "it was busy for longer"
+    assert check_gate(parse_gate("idle<40%"), analysis).outcome is Outcome.FAILED
+    assert check_gate(parse_gate("idle<60%"), analysis).outcome is Outcome.PASSED

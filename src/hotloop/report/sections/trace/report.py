@@ -9,7 +9,7 @@ from hotloop.model.quantities import counted, duration
 from hotloop.report.document import Block, Document, Facts, Note, Section
 from hotloop.report.sections.findings import finding
 from hotloop.report.sections.trace.cells import share_of, shortened
-from hotloop.report.sections.trace.ranks import overview, ranks_together
+from hotloop.report.sections.trace.ranks import devices, overview, ranks_together
 from hotloop.report.sections.trace.tables import (
     CAUSES,
     critical_path,
@@ -25,6 +25,8 @@ from hotloop.trace.compare.budget import Verdict
 from hotloop.trace.facts.coverage import TraceCoverage
 from hotloop.trace.ranks.study import TraceReport
 
+LEAST = 0.0005
+"""A share that would be told as 0.0%."""
 FULL_AT_MOST = 3
 """Traces that are told in full; of more one row each."""
 _BUDGET = {Outcome.PASSED: "ok", Outcome.FAILED: "broken", Outcome.NOT_JUDGED: "?"}
@@ -69,12 +71,28 @@ def _idle(analysis: TraceAnalysis) -> str:
     device = analysis.device
     if device is None or not device.span_us:
         return "The trace has no device time."
-    says = f"The device was idle for {share_of(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
+    who = _busiest(analysis) or "The device"
+    says = (
+        f"{who} was idle for {share_of(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
+    )
+    of_idle = ""
+    if any(one.code == "exposed-communication" for one in analysis.findings):
+        exposed = share_of(device.exposed_communication_us, device.span_us)
+        says = f"{says}, and ran only communication for {exposed}"
+        of_idle = " of idle time"
     cause = max(analysis.idle_causes, key=lambda name: analysis.idle_causes[name], default=None)
-    if cause is None or not analysis.idle_causes[cause]:
+    if cause is None or analysis.idle_causes[cause] < LEAST * device.span_us:
         return f"{says}."
     share = share_of(analysis.idle_causes[cause], device.span_us)
-    return f"{says}; the largest cause, {share}: {CAUSES.get(cause, cause)}."
+    return f"{says}; the largest cause{of_idle}, {share}: {CAUSES.get(cause, cause)}."
+
+
+def _busiest(analysis: TraceAnalysis) -> str | None:
+    """The device that the figures are of, where there are several."""
+    if len(analysis.devices) < 2:
+        return None
+    number = next(one.device for one in analysis.devices if one.time == analysis.device)
+    return f"Device {number}, the busiest of {len(analysis.devices)},"
 
 
 def _traces(traces: Sequence[TraceAnalysis], top: int) -> Iterator[Section]:
@@ -109,6 +127,9 @@ def _one_trace(analysis: TraceAnalysis, top: int) -> Iterator[Block]:
     linked = [("linked", _coverage(analysis.coverage))] if analysis.coverage is not None else []
     if notes or linked:
         yield Facts((*notes, *linked))
+    if len(analysis.devices) > 1:
+        yield devices(analysis)
+        yield Note("What follows of idle time, steps and findings is of the busiest device.", "dim")
     if analysis.device is not None:
         yield timeline(analysis.device)
         yield idle_causes(analysis, analysis.device.span_us)

@@ -30,6 +30,7 @@ CAUSES = {
     "launch_us": "launch-bound: the host dispatches",
     "collective_us": "a collective",
     "stream_us": "another stream",
+    "device_us": "another device",
     "queue_us": "between queued kernels",
     "host_us": "host code outside of operators",
     "unknown_us": "unknown",

@@ -44,13 +44,13 @@ def sync_in_step(seen: Seen) -> Iterator[Finding]:
         yield Finding(
             code="sync-in-step",
             title=f"{'Implicit' if site.implicit else 'Explicit'} synchronization, {counted(site.num, 'time')}",
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if seen.share(site.idle_us) >= NOTABLE else Severity.INFO,
             path=site.path,
             line=site.line,
             metric=None if site.path else "syncs",
-            cost_s=seen.per_step_s(site.total_us),
+            cost_s=seen.per_step_s(site.idle_us),
             evidence=f"{site.call}{under}: {counted(site.num, 'call')}, "
-            f"{duration(site.total_us / 1e6)} of host time waiting",
+            f"{duration(site.total_us / 1e6)} of host time waiting, {duration(site.idle_us / 1e6)} of device time idle",
             advice="keep the value on the device, or gather it every N steps",
         )
 
