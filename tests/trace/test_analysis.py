@@ -229,3 +229,50 @@ def test_devices_of_one_file_are_told_apart(tmp_path: Path) -> None:
     assert analysis.device == second.time, "it was busy for longer"
     assert check_gate(parse_gate("idle<40%"), analysis).outcome is Outcome.FAILED
     assert check_gate(parse_gate("idle<60%"), analysis).outcome is Outcome.PASSED
+
+
+def _launched(
+    operator: str, work: str, at: float, number: int, *, cat: str = "kernel", **args: Any
+) -> list[dict[str, Any]]:
+    """An operator of 20 us, and what it launches: 100 us on the device."""
+    return [
+        host("cpu_op", operator, at, at + 20, **args),
+        host("cuda_runtime", "cudaLaunchKernel", at + 5, at + 8, correlation=number),
+        kernel(work, at + 30, at + 130, number, cat=cat),
+    ]
+
+
+def test_tf32_is_told_of_each_product_by_its_kernels(tmp_path: Path) -> None:
+    """What cuDNN does by default and matrix products do not: the one is on the matrix units, the other is not."""
+    floats = {"Input type": ["float", "float"]}
+    product = {**floats, "Input Dims": [[64, 32], [32, 16]]}
+    events = [
+        *_launched("aten::cudnn_convolution", "sm80_xmma_fprop_implicit_gemm_tf32f32", 0, 1, **floats),
+        *_launched("aten::mm", "ampere_sgemm_128x64_nn", 200, 2, **product),
+        *_launched(
+            "aten::cudnn_convolution", "cudnn_ampere_scudnn_128x64", 400, 3, **floats, **{"Input Dims": [[1]]}
+        ),
+    ]
+    analysis = _analyze(tmp_path, {**example_trace(), "traceEvents": events})
+    notes = {(row.name, row.shapes): row.tensor_cores for row in analysis.operators}
+    assert notes["aten::cudnn_convolution", None] is None
+    assert notes["aten::cudnn_convolution", "[[1]]"] == "fp32"
+    assert notes["aten::mm", "[[64,32],[32,16]]"] == "fp32"
+    (finding,) = [one for one in analysis.findings if one.code == "fp32-matmul"]
+    assert finding.evidence.startswith("200 us")
+
+
+@pytest.mark.parametrize(
+    ("copy", "codes"),
+    [
+        ("Memcpy DtoD (Device -> Device)", {"extra-copies"}),
+        ("Memcpy HtoD (Pageable -> Device)", {"pageable-copy"}),
+        ("Memcpy HtoD (Pinned -> Device)", set()),
+        ("Memcpy DtoH (Device -> Pageable)", set()),
+    ],
+)
+def test_a_copy_is_what_its_direction_says(copy: str, codes: set[str], tmp_path: Path) -> None:
+    """What comes from the host is no needless clone, and what goes to it no DataLoader can pin."""
+    events = _launched("aten::copy_", copy, 0, 1, cat="gpu_memcpy")
+    found = {one.code for one in _analyze(tmp_path, {**example_trace(), "traceEvents": events}).findings}
+    assert found == codes

@@ -9,7 +9,6 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.model.quantities import counted, duration
 from hotloop.trace.causes.patterns.idle_pattern import NOTABLE, Seen
 from hotloop.trace.facts.intervals import union
-from hotloop.trace.facts.operators import OperatorRow
 from hotloop.trace.facts.tensor_cores import has_matrix_units
 from hotloop.trace.read.clock import Int64
 from hotloop.trace.read.kinds import Kind
@@ -32,7 +31,7 @@ def fp32_matmul(seen: Seen) -> Iterator[Finding]:
     """Matrix products in float32 on a device with faster units."""
     if not has_matrix_units(seen.linked.trace):
         return
-    rows = [row for row in seen.operators if row.device_us > 0 and _is_fp32(row)]
+    rows = [row for row in seen.operators if row.tensor_cores == "fp32"]
     total = sum(row.device_us for row in rows)
     if seen.share(total) < NOTABLE:
         return
@@ -48,15 +47,6 @@ def fp32_matmul(seen: Seen) -> Iterator[Finding]:
         evidence=f"{duration(total / 1e6)} ({seen.share(total):.1%}) in {', '.join(names[:4])}",
         advice="autocast to bf16, or allow TF32" if modern else "autocast to fp16 with gradient scaling",
         optimization="autocast_bf16" if modern else "autocast_fp16",
-    )
-
-
-def _is_fp32(row: OperatorRow) -> bool:
-    if row.tensor_cores == "fp32":
-        return True
-    types = row.types or ""
-    return (
-        "convolution" in row.name and '"float"' in types and "Half" not in types and "BFloat16" not in types
     )
 
 
@@ -98,12 +88,12 @@ def layout_conversions(seen: Seen) -> Iterator[Finding]:
 
 
 def extra_copies(seen: Seen) -> Iterator[Finding]:
-    """Device time in operators that only copy."""
+    """Device time in operators that only copy, on the device: what goes to the host or comes from it is no extra."""
     rows = [row for row in seen.operators if _COPIES.match(row.name)]
-    total = sum(row.device_us for row in rows)
+    total = sum(row.device_us - row.transfer_us for row in rows)
     if seen.share(total) < 2 * NOTABLE:
         return
-    worst = max(rows, key=lambda row: row.device_us)
+    worst = max(rows, key=lambda row: row.device_us - row.transfer_us)
     yield Finding(
         code="extra-copies",
         title="Much of the device's time only copies tensors",

@@ -60,15 +60,15 @@ _BY_THE_PROFILER = 2
 
 
 def pageable_copies(seen: Seen) -> Iterator[Finding]:
-    """Copies between host and device from memory that is not pinned."""
-    rows = [row for row in seen.kernels if row.kind == "memcpy" and "Pageable" in row.name]
+    """Copies to the device from memory that is not pinned; those to the host are synchronizations."""
+    rows = [row for row in seen.kernels if row.name.startswith("Memcpy HtoD") and "Pageable" in row.name]
     total = sum(row.total_us for row in rows)
     if not rows or seen.share(total) < NOTABLE / 2:
         return
     num = sum(row.num for row in rows)
     yield Finding(
         code="pageable-copy",
-        title="Copies from memory that is not pinned block the host",
+        title="Copies to the device from memory that is not pinned block the host",
         severity=Severity.WARNING,
         metric="device.exposed_memory_us",
         cost_s=seen.per_step_s(total),
