@@ -123,6 +123,22 @@ def test_memory_timeline(tmp_path: Path) -> None:
     assert use.absolute
 
 
+def test_memory_of_the_cpu_counts_from_the_start_of_the_trace(tmp_path: Path) -> None:
+    """Torch's total is what was not freed since the first profile of the process, the model not among it."""
+    args = {"Bytes": 100, "Total Allocated": 90100, "Total Reserved": 0, "Device Type": 0, "Device Id": -1}
+    event = {
+        "ph": "i",
+        "cat": "cpu_instant_event",
+        "name": "[memory]",
+        "pid": 1,
+        "tid": 1,
+        "ts": 5,
+        "args": args,
+    }
+    (use,) = _analyze(tmp_path, {**example_trace(), "traceEvents": [event]}).memory
+    assert (use.device, use.peak_bytes, use.absolute) == ("cpu", 100, False)
+
+
 def test_json_has_the_contracts_names(small_trace: Path) -> None:
     document = msgspec.json.decode(msgspec.json.encode(analyze(small_trace)))
     (trace,) = document["traces"]
