@@ -260,14 +260,13 @@ def _launched(
 
 def test_tf32_is_told_of_each_product_by_its_kernels(tmp_path: Path) -> None:
     """What cuDNN does by default and matrix products do not: the one is on the matrix units, the other is not."""
-    floats = {"Input type": ["float", "float"]}
-    product = {**floats, "Input Dims": [[64, 32], [32, 16]]}
+    floats: dict[str, Any] = {"Input type": ["float", "float"]}
+    shaped: dict[str, Any] = {**floats, "Input Dims": [[1]]}
+    product: dict[str, Any] = {**floats, "Input Dims": [[64, 32], [32, 16]]}
     events = [
         *_launched("aten::cudnn_convolution", "sm80_xmma_fprop_implicit_gemm_tf32f32", 0, 1, **floats),
         *_launched("aten::mm", "ampere_sgemm_128x64_nn", 200, 2, **product),
-        *_launched(
-            "aten::cudnn_convolution", "cudnn_ampere_scudnn_128x64", 400, 3, **floats, **{"Input Dims": [[1]]}
-        ),
+        *_launched("aten::cudnn_convolution", "cudnn_ampere_scudnn_128x64", 400, 3, **shaped),
     ]
     analysis = _analyze(tmp_path, {**example_trace(), "traceEvents": events})
     notes = {(row.name, row.shapes): row.tensor_cores for row in analysis.operators}
