@@ -58,8 +58,8 @@ def ranks_together(ranks: Ranks, top: int) -> Iterator[Block]:
                 str(one.rank),
                 milliseconds(one.caused_us),
                 milliseconds(one.wait_us),
-                f"{one.num_last} of {ranks.num_matched}",
-                f"{one.offset_us:+,.1f}",
+                f"{one.num_last} of {one.num_matched}",
+                "" if one.offset_us is None else f"{one.offset_us:+,.1f}",
             )
             for one in ranks.stragglers[:top]
         ],
@@ -78,4 +78,7 @@ def ranks_together(ranks: Ranks, top: int) -> Iterator[Block]:
     if ranks.imbalance is not None:
         yield Note(f"compute imbalance: the longest is {ranks.imbalance:.1%} above the mean")
     if ranks.num_unmatched:
-        yield Note(f"{ranks.num_unmatched} collectives are not on all ranks and were left out", "warning")
+        yield Note(
+            f"{ranks.num_unmatched} collectives are not on all ranks of their group and were left out",
+            "warning",
+        )
