@@ -291,3 +291,18 @@ def test_a_copy_is_what_its_direction_says(copy: str, codes: set[str], tmp_path:
     events = _launched("aten::copy_", copy, 0, 1, cat="gpu_memcpy")
     found = {one.code for one in _analyze(tmp_path, {**example_trace(), "traceEvents": events}).findings}
     assert found == codes
+
+
+@pytest.mark.parametrize(
+    ("frame", "num"),
+    [
+        ("torch/_inductor/compile_fx.py(1919): run", 0),
+        ("torch/_inductor/compile_fx.py(788): compile_fx_inner", 1),
+        ("torch/_dynamo/convert_frame.py(1120): __call__", 1),
+    ],
+)
+def test_what_a_compiled_model_runs_through_is_no_compilation(frame: str, num: int, tmp_path: Path) -> None:
+    trace = example_trace()
+    trace["traceEvents"].append(host("python_function", frame, 60, 140))
+    codes = [finding.code for finding in _analyze(tmp_path, trace).findings]
+    assert codes.count("recompilation") == num
