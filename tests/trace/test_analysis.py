@@ -33,12 +33,14 @@ def test_step_idle_goes_to_its_causes(small_trace: Path) -> None:
     assert (step.span_us, step.busy_us, step.idle_us, step.data_us) == (198.0, 32.0, 166.0, 40.0)
     causes = {name: value for name, value in step.idle_causes.items() if value}
     # data 10-50; dispatch 60-80 and 82-84; launched at 70, not running until 90 while the host waits 89-90;
-    # the host is inside the wait 120-124 and 126-130; item() runs on to 140; the rest is Python.
+    # the copy is queued behind the matmul, and the device needs 120-124 to begin with it; the host is inside the wait
+    # 126-130; item() runs on to 140; the rest is Python.
     assert causes["data_us"] == 40.0
-    assert causes["synchronization_us"] == 9.0
+    assert causes["synchronization_us"] == 5.0
+    assert causes["queue_us"] == 4.0
     assert causes["copy_us"] == 4.0
     assert sum(causes.values()) == 166.0
-    assert causes["host_us"] == pytest.approx(166 - 40 - 9 - 4 - causes["launch_us"])
+    assert causes["host_us"] == pytest.approx(166 - 40 - 5 - 4 - 4 - causes["launch_us"])
 
 
 def test_sync_has_call_operators_and_line(small_trace: Path) -> None:

@@ -1,6 +1,7 @@
 """Why the device was idle: every nanosecond of every gap goes to exactly one cause."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from enum import Enum
 
@@ -101,12 +102,15 @@ class IdleCauses:
         """Causes from the most to the least specific; the first that is at work takes the time."""
         host = self._host
         waits = self._calls(CallClass.SYNC)
+        pending = self._launched_and_not_started()
         yield IdleCause.PROFILER, _rows(host.start, host.end, host.kind == Kind.OVERHEAD)
+        for cause in (IdleCause.DEVICE, IdleCause.COLLECTIVE, IdleCause.STREAM, IdleCause.QUEUE):
+            yield cause, pending[cause]  # in its queue work waits for the device, whatever the host does
         yield IdleCause.DEVICE, intersect(waits, self._others_busy())
         yield IdleCause.SYNCHRONIZATION, waits
         yield IdleCause.COPY, self._blocking_copies()
         yield IdleCause.ALLOCATION, self._calls(CallClass.ALLOCATION)
-        yield from self._launched_and_not_started()
+        yield IdleCause.LAUNCH, pending[IdleCause.LAUNCH]
         yield IdleCause.DATA, self.data
         dispatching = _rows(
             host.start, host.end, np.isin(host.kind, (Kind.OPERATOR, Kind.CALL)) & ~self._named(MARK)
@@ -143,13 +147,13 @@ class IdleCauses:
             return NOTHING
         return _rows(device.start, device.end, device.device != self._device)
 
-    def _launched_and_not_started(self) -> Iterator[tuple[IdleCause, Intervals]]:
+    def _launched_and_not_started(self) -> dict[IdleCause, Intervals]:
         """From each launch to the start of what it launched, by what came before on any device."""
         device, call = self._linked.trace.device, self._linked.launches.call
         here = np.ones(len(device), dtype=bool) if self._device is None else device.device == self._device
         own, order = np.flatnonzero(here), np.flatnonzero(here & (call >= 0))
         if not len(order):
-            return
+            return defaultdict(lambda: NOTHING)
         launched = self._host.start[call[order]]
         start = device.start[order]
         before = _last_to_end(device.end, start)
@@ -159,14 +163,14 @@ class IdleCauses:
         collective = device.is_communication[before]
         ended = _last_to_end(device.end[own], start)
         gap_from = np.maximum(launched, np.where(ended >= 0, device.end[own][ended], launched))
-        for cause, rows in (
-            (IdleCause.DEVICE, late & elsewhere),
-            (IdleCause.COLLECTIVE, late & ~elsewhere & ~same & collective),
-            (IdleCause.STREAM, late & ~elsewhere & ~same & ~collective),
-            (IdleCause.QUEUE, late & ~elsewhere & same),
-            (IdleCause.LAUNCH, ~late),
-        ):
-            yield cause, union(gap_from[rows], start[rows])
+        rows = {
+            IdleCause.DEVICE: late & elsewhere,
+            IdleCause.COLLECTIVE: late & ~elsewhere & ~same & collective,
+            IdleCause.STREAM: late & ~elsewhere & ~same & ~collective,
+            IdleCause.QUEUE: late & ~elsewhere & same,
+            IdleCause.LAUNCH: ~late,
+        }
+        return {cause: union(gap_from[chosen], start[chosen]) for cause, chosen in rows.items()}
 
     def _restarts(self) -> Intervals:
         """From the end of each wait to the first launch after it, on the waiting thread."""
