@@ -10,8 +10,11 @@ import pytest
 from hotloop.model.errors import HotloopError
 from hotloop.model.finding import Severity
 from hotloop.model.outcome import Outcome
+from hotloop.report.sections.trace.report import trace_document
+from hotloop.report.terminal.walk import render
 from hotloop.trace import TraceAnalysis, analyze, analyze_trace, read_trace
 from hotloop.trace.compare.budget import check_gate, parse_gate
+from tests.report.results import shown
 from tests.trace.example import example_trace, host, kernel
 
 
@@ -308,3 +311,17 @@ def test_what_a_compiled_model_runs_through_is_no_compilation(frame: str, num: i
     trace["traceEvents"].append(host("python_function", frame, 60, 140))
     codes = [finding.code for finding in _analyze(tmp_path, trace).findings]
     assert codes.count("recompilation") == num
+
+
+def test_modules_of_a_trace_without_a_device_are_told_by_host_time(tmp_path: Path) -> None:
+    events = [
+        host("user_annotation", "ProfilerStep#1", 0, 1000),
+        host("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 250),
+        host("python_function", "nn.Module: Linear_0", 300, 400),
+        host("python_function", "nn.Module: Encoder_0", 500, 900),
+        host("cpu_op", "aten::mm", 510, 890),
+    ]
+    (tmp_path / "cpu.json").write_text(json.dumps({"traceEvents": events}))
+    screen = shown(render(trace_document(analyze(tmp_path / "cpu.json"), (), 10), verbose=True))
+    assert "a step takes 1.00 ms (median); 25.0% of all steps\nwas in the DataLoader" in screen
+    assert "Encoder_0      1        0.40\nLinear_0       1        0.10" in screen

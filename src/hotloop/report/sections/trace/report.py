@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import counted, duration
@@ -70,7 +71,7 @@ def _idle(analysis: TraceAnalysis) -> str:
     """What the device did, and what it mostly waited for, in a sentence."""
     device = analysis.device
     if device is None or not device.span_us:
-        return "The trace has no device time."
+        return _on_the_host(analysis)
     who = _busiest(analysis) or "The device"
     says = (
         f"{who} was idle for {share_of(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
@@ -85,6 +86,16 @@ def _idle(analysis: TraceAnalysis) -> str:
         return f"{says}."
     share = share_of(analysis.idle_causes[cause], device.span_us)
     return f"{says}; the largest cause{of_idle}, {share}: {CAUSES.get(cause, cause)}."
+
+
+def _on_the_host(analysis: TraceAnalysis) -> str:
+    """What can be said of a trace without a device: its steps."""
+    if not analysis.steps:
+        return "The trace has no device time."
+    step = duration(median(step.span_us for step in analysis.steps) / 1e6)
+    share = analysis.data_share
+    data = f"; {share:.1%} of all steps was in the DataLoader" if share is not None else ""
+    return f"The trace has no device time; a step takes {step} (median){data}."
 
 
 def _busiest(analysis: TraceAnalysis) -> str | None:
