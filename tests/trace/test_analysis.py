@@ -325,3 +325,23 @@ def test_modules_of_a_trace_without_a_device_are_told_by_host_time(tmp_path: Pat
     screen = shown(render(trace_document(analyze(tmp_path / "cpu.json"), (), 10), verbose=True))
     assert "a step takes 1.00 ms (median); 25.0% of all steps\nwas in the DataLoader" in screen
     assert "Encoder_0      1        0.40\nLinear_0       1        0.10" in screen
+
+
+@pytest.mark.parametrize("how", ["cut", "dropped", "graphs"])
+def test_nothing_is_said_of_idle_time_where_device_work_is_missing(how: str, tmp_path: Path) -> None:
+    """What was lost may have filled the gaps: neither the host nor the loader is to blame for them."""
+    trace = example_trace()
+    trace["traceEvents"] += [kernel("gemm", 900, 950, 60), host("cpu_op", "aten::mul", 300, 800)]
+    assert {"launch-bound"} <= {one.code for one in _analyze(tmp_path, trace).findings}
+    if how != "cut":
+        call = "cudaGraphLaunch" if how == "graphs" else "cudaLaunchKernel"
+        trace["traceEvents"].append(host("cuda_runtime", call, 500, 502, correlation=77))
+    text = json.dumps(trace)
+    path = tmp_path / "trace.json"
+    path.write_text(text[: text.index('], "traceName"')] if how == "cut" else text)
+    analysis = analyze_trace(read_trace(path))
+    assert not {"launch-bound", "sync-in-step", "input-bound"} & {one.code for one in analysis.findings}
+    assert check_gate(parse_gate("idle<10%"), analysis).outcome is Outcome.NOT_JUDGED
+    screen = shown(render(trace_document(analyze(path), (), 10), verbose=True))
+    assert screen.startswith("Device work is missing from the trace: idle time is at most 9")
+    assert "idle because of" not in screen

@@ -10,7 +10,7 @@ from hotloop.trace.causes.idle import IdleCause
 from hotloop.trace.causes.patterns import Seen, find_patterns
 from hotloop.trace.causes.synchronizations import SyncSite, find_syncs
 from hotloop.trace.facts.coverage import TraceCoverage, trace_coverage
-from hotloop.trace.facts.health import HealthNote, health_notes
+from hotloop.trace.facts.health import HealthNote, health_notes, lacks_device_work
 from hotloop.trace.facts.kernels import KernelRow, kernel_rows
 from hotloop.trace.facts.memory import MemoryUse, memory_use
 from hotloop.trace.facts.modules import ModuleRow, module_rows
@@ -91,6 +91,7 @@ def analyze_linked(linked: LinkedTrace, limit: int | None = None, window: str | 
     kernels = kernel_rows(linked)
     name = device_name(trace, main.device)
     operators = operator_rows(linked, peak_of(name) if name else None)
+    health = health_notes(linked, steps)
     is_whole = main.linked is linked
     seen = Seen(
         main.linked,
@@ -100,6 +101,7 @@ def analyze_linked(linked: LinkedTrace, limit: int | None = None, window: str | 
         syncs,
         kernels if is_whole else kernel_rows(main.linked),
         operators if is_whole else operator_rows(main.linked, None),
+        knows_idle=not lacks_device_work(health),
     )
     path = critical_path(linked, window)
     return TraceAnalysis(
@@ -109,7 +111,7 @@ def analyze_linked(linked: LinkedTrace, limit: int | None = None, window: str | 
         device_name=name,
         num_events=trace.tally.num_events,
         num_bytes=trace.num_bytes,
-        health=health_notes(linked, steps),
+        health=health,
         device=timeline.time if timeline else None,
         devices=timelines,
         coverage=trace_coverage(linked, operators),

@@ -8,6 +8,7 @@ from hotloop.model.errors import HotloopError
 from hotloop.model.outcome import Outcome
 from hotloop.trace.analysis import TraceAnalysis
 from hotloop.trace.causes.device_work import DeviceTimeline
+from hotloop.trace.facts.health import lacks_device_work
 
 _EXPRESSION = re.compile(r"^\s*([a-z_.]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|GiB|MiB|GB|MB)?\s*$")
 _TIME_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
@@ -83,6 +84,8 @@ def _measure(gate: Gate, analysis: TraceAnalysis) -> list[float]:
     if gate.metric == "peak_memory":
         peaks = [use.peak_bytes for use in analysis.memory if use.device != "cpu"]
         return [peak / _SIZE_BYTES.get(gate.unit, 1.0) for peak in peaks]
+    if lacks_device_work(analysis.health):
+        return []
     found = [
         (_microseconds(gate.metric, one), one.time.span_us) for one in analysis.devices if one.time.span_us
     ]

@@ -24,6 +24,7 @@ from hotloop.report.sections.trace.tables import (
 from hotloop.trace.analysis import TraceAnalysis
 from hotloop.trace.compare.budget import Verdict
 from hotloop.trace.facts.coverage import TraceCoverage
+from hotloop.trace.facts.health import lacks_device_work
 from hotloop.trace.ranks.study import TraceReport
 
 LEAST = 0.0005
@@ -72,6 +73,9 @@ def _idle(analysis: TraceAnalysis) -> str:
     device = analysis.device
     if device is None or not device.span_us:
         return _on_the_host(analysis)
+    if lacks_device_work(analysis.health):
+        most = f"{share_of(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
+        return f"Device work is missing from the trace: idle time is at most {most}."
     who = _busiest(analysis) or "The device"
     says = (
         f"{who} was idle for {share_of(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
@@ -143,7 +147,8 @@ def _one_trace(analysis: TraceAnalysis, top: int) -> Iterator[Block]:
         yield Note("What follows of idle time, steps and findings is of the busiest device.", "dim")
     if analysis.device is not None:
         yield timeline(analysis.device)
-        yield idle_causes(analysis, analysis.device.span_us)
+        if not lacks_device_work(analysis.health):
+            yield idle_causes(analysis, analysis.device.span_us)
         yield from (finding(one, ("COMMAND",)) for one in analysis.findings)
         yield kernels(analysis, top)
     yield from operators(analysis, top)
