@@ -345,3 +345,16 @@ def test_nothing_is_said_of_idle_time_where_device_work_is_missing(how: str, tmp
     screen = shown(render(trace_document(analyze(path), (), 10), verbose=True))
     assert screen.startswith("Device work is missing from the trace: idle time is at most 9")
     assert "idle because of" not in screen
+
+
+def test_the_loader_that_takes_the_time_is_named(tmp_path: Path) -> None:
+    """The program trains with workers, and evaluates one batch without."""
+    events = [
+        host("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 40, 60),
+        host("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 100, 900),
+        *_launched("aten::add", "add", 0, 1),
+        *_launched("aten::add", "add", 900, 2),
+    ]
+    analysis = _analyze(tmp_path, {**example_trace(), "traceEvents": events})
+    (finding,) = [one for one in analysis.findings if one.code == "input-bound"]
+    assert "workers that are too slow" in finding.title

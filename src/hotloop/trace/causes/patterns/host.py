@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.quantities import counted, duration
 from hotloop.trace.causes.idle import IdleCause
@@ -13,7 +15,7 @@ def input_bound(seen: Seen) -> Iterator[Finding]:
     waiting = seen.idle.ns[IdleCause.DATA] / 1000
     if seen.share(waiting) < NOTABLE:
         return
-    single = seen.linked.trace.name_index("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") >= 0
+    single = _loading_ns(seen, "_SingleProcess") > _loading_ns(seen, "_MultiProcessing")
     where = (
         "in the training process itself (num_workers=0)"
         if single
@@ -32,6 +34,13 @@ def input_bound(seen: Seen) -> Iterator[Finding]:
         else "find what limits the workers: decoding, storage or their number",
         optimization="loader_workers" if single else "loader_prefetch",
     )
+
+
+def _loading_ns(seen: Seen, kind: str) -> int:
+    """Time in loaders of one kind: a program may train with workers and evaluate without."""
+    host = seen.linked.trace.host
+    rows = host.name == seen.linked.trace.name_index(f"enumerate(DataLoader)#{kind}DataLoaderIter.__next__")
+    return int(np.sum(host.end[rows] - host.start[rows]))
 
 
 def sync_in_step(seen: Seen) -> Iterator[Finding]:
