@@ -14,6 +14,7 @@ from hotloop.report.sections.trace.report import trace_document
 from hotloop.report.terminal.walk import render
 from hotloop.trace import TraceAnalysis, analyze, analyze_trace, read_trace
 from hotloop.trace.compare.budget import check_gate, parse_gate
+from hotloop.trace.facts.work import parse_arguments, work_of
 from tests.report.results import shown
 from tests.trace.example import example_trace, host, kernel
 
@@ -358,3 +359,47 @@ def test_the_loader_that_takes_the_time_is_named(tmp_path: Path) -> None:
     analysis = _analyze(tmp_path, {**example_trace(), "traceEvents": events})
     (finding,) = [one for one in analysis.findings if one.code == "input-bound"]
     assert "workers that are too slow" in finding.title
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bound"),
+    [("float", "memory"), ("c10::BFloat16", "memory"), ("double", None), ("c10::Float8_e4m3fn", None)],
+)
+def test_a_roof_is_told_of_types_whose_rate_is_known(dtype: str, bound: str | None, tmp_path: Path) -> None:
+    """In fp8 a device is twice as fast as in half precision, and in fp64 it may be 64 times slower than in fp32."""
+    arguments: dict[str, Any] = {"Input Dims": [[64, 32], [32, 16]], "Input type": [dtype, dtype]}
+    events = _launched("aten::mm", "gemm", 0, 1, **arguments)
+    (row,) = _analyze(tmp_path, {**example_trace(), "traceEvents": events}).operators
+    assert (row.bound, row.roof_share is None) == (bound, bound is None)
+    assert row.flops == 2 * 64 * 32 * 16
+
+
+def test_a_transposed_convolution_works_at_each_of_its_inputs() -> None:
+    """Twice as large an output in both directions, 64 to 32 channels: two products of 2 * 8*64*16*16 * 32*4*4."""
+    dims = [[8, 32, 32, 32], [8, 64, 16, 16], [64, 32, 4, 4]]
+    concrete = ["", "", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "True", "[0, 0]", "1", "[True, True, False]"]
+    arguments = parse_arguments(
+        json.dumps(dims).encode(), json.dumps(["float"] * 3).encode(), json.dumps(concrete).encode()
+    )
+    assert arguments is not None
+    work = work_of("aten::convolution_backward", arguments)
+    assert work is not None
+    assert work.flops == 2 * (2 * 8 * 64 * 16 * 16 * 32 * 4 * 4)
+
+
+@pytest.mark.parametrize(
+    ("work", "codes"),
+    [
+        ("multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>>", set()),
+        ("multi_tensor_apply_kernel<BinaryOpListAlphaFunctor<float>>", {"unfused-optimizer"}),
+        ("vectorized_elementwise_kernel<4>", {"single-tensor-loop"}),
+    ],
+)
+def test_a_fused_optimizer_of_a_large_model_is_not_called_unfused(
+    work: str, codes: set[str], tmp_path: Path
+) -> None:
+    events = [host("user_annotation", "Optimizer.step#AdamW.step", 0, 40_000)]
+    for number in range(1, 41):
+        events += _launched("aten::op", work, 900 * number, number)
+    found = {one.code for one in _analyze(tmp_path, {**example_trace(), "traceEvents": events}).findings}
+    assert found & {"unfused-optimizer", "single-tensor-loop"} == codes

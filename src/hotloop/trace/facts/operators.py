@@ -41,7 +41,8 @@ class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
     tflops_per_s: float | None = None
     gb_per_s: float | None = None
     bound: str | None = None
-    """compute or memory, by the roofline of the named device; None: the device is not in the table."""
+    """compute or memory, by the roofline of the named device; None: the device, or its rate in this type, is not in
+    the table."""
     roof_share: float | None = None
     """Achieved over attainable; above 1 says that the data came from a cache."""
     tensor_cores: str | None = None
@@ -146,8 +147,11 @@ def _with_work(row: OperatorRow, work: Work | None, peak: Peak | None, tf32: boo
     )
 
 
-def _roof(work: Work, seconds: float, peak: Peak, tf32: bool) -> tuple[str, float]:
+def _roof(work: Work, seconds: float, peak: Peak, tf32: bool) -> tuple[str, float] | tuple[None, None]:
     """The roofline model: the longer of arithmetic at its peak and traffic at its peak bounds the time."""
-    compute = (work.flops or 0) / (tera_flops(peak, work.dtype, tf32) * 1e12)
+    rate = tera_flops(peak, work.dtype, tf32)
+    if work.flops and rate is None:
+        return None, None
+    compute = work.flops / (rate * 1e12) if work.flops and rate else 0.0
     memory = work.size_bytes / (peak.bandwidth * 1e12)
     return ("compute" if compute > memory else "memory"), max(compute, memory) / seconds

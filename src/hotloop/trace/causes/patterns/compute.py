@@ -18,6 +18,8 @@ _LAYOUT = re.compile(
     re.I,
 )
 _COPIES = re.compile(r"^aten::(?:copy_|clone|contiguous|_to_copy)$")
+_FUSED = re.compile(r"Fused(?:Adam|Sgd|Adagrad)")
+"""One launch of these takes 320 chunks of 65,536 numbers (2,240 on newer devices): a large model needs many of them."""
 _FOREACH = re.compile(r"^aten::_foreach_|multi_tensor_apply")
 _STEP = re.compile(r"^Optimizer\.step#(.+)\.step$")
 _ZERO = re.compile(r"^Optimizer\.zero_grad#|^## zero_grad ##$")
@@ -110,10 +112,11 @@ def extra_copies(seen: Seen) -> Iterator[Finding]:
 def unfused_optimizer(seen: Seen) -> Iterator[Finding]:
     """An optimizer step of many small kernels, one tensor at a time or one operation at a time."""
     for name, start, end in _annotated(seen, _STEP):
-        num, kernels_us, foreach = _launched_between(seen, start, end)
+        num, kernels_us, kernels = _launched_between(seen, start, end)
         calls = len(start)
-        if not num or num / calls < _MANY_KERNELS:
+        if not num or num / calls < _MANY_KERNELS or any(map(_FUSED.search, kernels)):
             continue
+        foreach = any(map(_FOREACH.search, kernels))
         kind = "unfused-optimizer" if foreach else "single-tensor-loop"
         yield Finding(
             code=kind,
@@ -184,8 +187,8 @@ def _annotated(seen: Seen, pattern: "re.Pattern[str]") -> list[tuple[str, Int64,
     return found
 
 
-def _launched_between(seen: Seen, start: Int64, end: Int64) -> tuple[int, float, bool]:
-    """Device events launched inside the intervals: how many, for how long, and whether by foreach kernels."""
+def _launched_between(seen: Seen, start: Int64, end: Int64) -> tuple[int, float, set[str]]:
+    """Device events launched inside the intervals: how many, for how long, and their names."""
     trace, call = seen.linked.trace, seen.linked.launches.call
     known = np.flatnonzero(call >= 0)
     launched = trace.host.start[call[known]]
@@ -194,4 +197,4 @@ def _launched_between(seen: Seen, start: Int64, end: Int64) -> tuple[int, float,
     inside = known[(index >= 0) & (launched < end[order][np.maximum(index, 0)])]
     duration = trace.device.end[inside] - trace.device.start[inside]
     names = {trace.names[i] for i in set(trace.device.name[inside].tolist())}
-    return len(inside), float(duration.sum()) / 1000, any(_FOREACH.search(name) for name in names)
+    return len(inside), float(duration.sum()) / 1000, names
