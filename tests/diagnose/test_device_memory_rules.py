@@ -9,7 +9,7 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Memory, Observation
 from hotloop.model.tree_memory import TreeMemory
 from tests.diagnose.device_memory_cases import CASES, GIB, SILENT, device, growing_workers, on_device, workers
-from tests.diagnose.observations import observed
+from tests.diagnose.observations import observed, with_program
 
 
 def _found(observation: Observation) -> dict[str, Finding]:
@@ -36,6 +36,13 @@ def test_fragmentation_is_told_with_the_rests_of_split_blocks() -> None:
     finding = _found(CASES["fragmented-memory"])["fragmented-memory"]
     assert "17.0 GiB of slack, at most 8.50 GiB in rests of split blocks" in finding.evidence
     assert finding.optimization == "allocator_settings"
+
+
+def test_on_rocm_no_setting_of_cudas_is_advised() -> None:
+    """`tune` refuses it there, too: its segments do not grow."""
+    finding = _found(with_program(CASES["fragmented-memory"], hip_version="6.4"))["fragmented-memory"]
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in finding.advice
+    assert finding.optimization is None
 
 
 def test_a_host_is_full_of_all_its_processes() -> None:
