@@ -81,3 +81,22 @@ def test_a_device_is_full_when_it_is_and_not_when_the_machine_s_smallest_would_b
     seen = msgspec.structs.replace(seen, monitors=monitors, machine={**seen.machine, "accelerators": cards})
     assert "at this rate memory is full in 12 minutes" in _found(seen)["memory-growing"].evidence
     assert memory_limit(seen) == 40 * GIB
+
+
+def test_devices_on_which_only_others_work_are_none_of_the_program_s() -> None:
+    """A shared machine: device 0 is the program's and idles, device 1 is somebody's, busy and hot."""
+
+    def _always(value: float) -> Monitor:
+        return Monitor(mean=value, p95=value, max=value, samples=(value,))
+
+    metrics = {
+        'gpu_own_num_processes{gpu="0"}': _always(1.0),
+        'gpu_own_num_processes{gpu="1"}': _always(0.0),
+        'gpu_utilization_ratio{gpu="0"}': _always(0.2),
+        'gpu_utilization_ratio{gpu="1"}': _always(1.0),
+        'gpu_throttled_ratio{gpu="1",reason="hardware thermal slowdown"}': _always(1.0),
+    }
+    monitors = Monitors(interval_s=0.5, begin_s=0.0, end_s=1.0, times_s=(0.5,), metrics=metrics)
+    found = _found(msgspec.structs.replace(with_program(device="cuda"), monitors=monitors))
+    assert "the busiest GPU ran a kernel 20% of the time" in found["idle-device"].evidence
+    assert "throttled-device" not in found
