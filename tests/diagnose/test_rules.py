@@ -183,6 +183,26 @@ def test_the_cause_takes_the_place_of_the_symptom() -> None:
     assert "short-epochs" not in _found(CASES["workers-not-persistent"])
 
 
+@pytest.mark.parametrize(
+    ("capability", "hip", "optimization"),
+    [
+        ((9, 0), None, "autocast_bf16"),
+        ((7, 5), None, None),
+        ((9, 0), "6.4", "autocast_bf16"),
+        (None, None, "autocast_bf16"),
+    ],
+)
+def test_float16_is_advised_where_there_are_no_units_for_bfloat16(
+    capability: tuple[int, int] | None, hip: str | None, optimization: str | None
+) -> None:
+    gpu = with_program(CASES["full-precision-step"], device="cuda", capability=capability, hip_version=hip)
+    gpu = msgspec.structs.replace(gpu, machine={**gpu.machine, "accelerators": [{"name": "GPU"}]})
+    finding = _found(gpu)["full-precision-step"]
+    assert finding.optimization == optimization
+    assert ("float16 with" in finding.advice) == (optimization is None)
+    assert "full-precision-step" not in _found(with_program(gpu, capability=(6, 1), hip_version=None))
+
+
 @pytest.mark.parametrize("name", ["HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL"])
 def test_the_variables_of_rocm_make_launches_wait_too(name: str) -> None:
     finding = _found(with_program(environment={name: "3"}, device="cuda"))["debug-environment-set"]
