@@ -8,7 +8,7 @@ nobody. What the others were in it before it came is communication, whatever the
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
@@ -20,7 +20,7 @@ from hotloop.probe.record.events import Kind
 
 TOGETHER = 0.5
 """Ends of a span lie together where they are apart by less than half of what its beginnings are: halfway between a span
-that aligns ranks at once, and one that carries their distance on."""
+that aligns ranks at once, and one that carries their distance on. Over all steps: a rank may be late in a few alone."""
 
 Place = tuple[Kind, int]
 """The n-th span of a kind within a step."""
@@ -51,12 +51,12 @@ def with_waits(
 
 
 def waited_s(before: Sequence[Window], after: Sequence[Window]) -> float:
-    """Return the mean seconds of a step that were moved; 0 where there is none."""
+    """Return the seconds that were moved out of the usual step's backward passes; 0 where there is no step."""
     moved = [
-        new.phases[Phase.COMMUNICATION] - old.phases[Phase.COMMUNICATION]
+        old.phases[Phase.BACKWARD] - new.phases[Phase.BACKWARD]
         for old, new in zip(before, after, strict=True)
     ]
-    return sum(moved) / len(moved) if moved else 0.0
+    return median(moved) if moved else 0.0
 
 
 def _spans(steps: Sequence[Window], timeline: Timeline) -> list[dict[Place, Span]]:
@@ -79,14 +79,14 @@ def _placed(spans: Sequence[Span]) -> dict[Place, Span]:
 
 def _together(ranks: Sequence[Sequence[Mapping[Place, Span]]]) -> set[Place]:
     """Return the places at which ranks that came apart leave together."""
-    begins: dict[Place, list[float]] = {}
-    ends: dict[Place, list[float]] = {}
+    begins: defaultdict[Place, float] = defaultdict(float)
+    ends: defaultdict[Place, float] = defaultdict(float)
     for step in zip(*ranks, strict=False):
         for place in set.intersection(*(set(found) for found in step)):
             each = [found[place] for found in step]
-            begins.setdefault(place, []).append(_apart([span.begin_s for span in each]))
-            ends.setdefault(place, []).append(_apart([span.end_s for span in each]))
-    return {place for place in begins if median(ends[place]) < TOGETHER * median(begins[place])}
+            begins[place] += _apart([span.begin_s for span in each])
+            ends[place] += _apart([span.end_s for span in each])
+    return {place for place in begins if ends[place] < TOGETHER * begins[place]}
 
 
 def _apart(moments: Sequence[float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
@@ -53,7 +54,7 @@ def observe_rank(
         anchor: what ends a step; None: nothing does.
         facts: what the process says of itself; None: nothing.
         steady: the steps that figures are taken from.
-        waited_s: of each, what is communication already of what DDP measures of it.
+        waited_s: of the usual one, what is communication already of what DDP measures of its backward passes.
     """
     role = "idle" if not steady else "infer" if anchor and anchor.infers else "train"
     facts = facts or {}
@@ -71,8 +72,9 @@ def observe_rank(
 
 
 def _exposed_s(steady: Sequence[Window], facts: dict[str, Any]) -> float:
-    """Return the wait for other ranks in a step's backward passes, as DDP measured it of one that it reduces after."""
-    each_s: float = facts.get("exposed_communication_s") or 0.0
+    """Return the wait for other ranks in the usual step's backward passes, as DDP measured it of some of them."""
+    sampled: Sequence[float] = facts.get("exposed_communication_s") or (0.0,)
+    each_s = median(sampled)
     reduced: float | None = facts.get("reduced")
     if reduced is None or not steady:
         return each_s
