@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from hotloop.model.deep import HostLine
 from hotloop.model.observation import Phase, RankObservation
 from hotloop.model.quantities import duration
 
@@ -29,6 +30,7 @@ class LateRank:
         phase: in which most of that is.
         spent_s: what it spends in that phase.
         others_s: the median of what the others do.
+        line: of its code in which it spends most of that phase; None: not known.
     """
 
     rank: int
@@ -36,6 +38,7 @@ class LateRank:
     phase: Phase
     spent_s: float
     others_s: float
+    line: HostLine | None
 
 
 def late_rank(every: Sequence[RankObservation]) -> LateRank | None:
@@ -64,7 +67,14 @@ def late_rank(every: Sequence[RankObservation]) -> LateRank | None:
         phase=most,
         spent_s=_spent_s(late, most),
         others_s=median(_spent_s(one, most) for one in others),
+        line=next((line for line in late.lines if _belongs(line, most, late.lines)), None),
     )
+
+
+def _belongs(line: HostLine, phase: Phase, lines: Sequence[HostLine]) -> bool:
+    """Whether a line is of a phase; what the training thread waits for in `data` is in the loader's workers."""
+    in_workers = phase is Phase.DATA and any(one.process == "worker" for one in lines)
+    return line.process == "worker" if in_workers else (line.process, line.phase) == ("train", phase.value)
 
 
 def told(late: LateRank) -> str:

@@ -80,8 +80,8 @@ def _of_rank(seen: Observation) -> str:
     """Say whose step is shown, where there are several; the table of ranks has the others."""
     if len(seen.ranks) < 2:
         return ""
-    first = seen.ranks[0]
-    return f" (rank {first.rank})" if first.rank is not None else f" (process {first.pid})"
+    shown = next((one for one in seen.ranks if one.phases == seen.phases), seen.ranks[0])
+    return f" (rank {shown.rank})" if shown.rank is not None else f" (process {shown.pid})"
 
 
 def _of_step(seen: Observation, step: StepTime) -> Iterator[Block]:
@@ -100,8 +100,9 @@ def _late(seen: Observation, step: StepTime) -> Iterator[Block]:
     """Name the rank that the others wait for, where that is worth a line."""
     late = late_rank(seen.ranks)
     if late is not None and late.excess_s >= LEAST_LATE * step.whole_s:
+        where = f", most of it in {late.line.path}:{late.line.line}" if late.line else ""
         yield Note(
-            f"Rank {late.rank} comes last to the collectives, and the others wait for it: {told(late)}."
+            f"Rank {late.rank} comes last to the collectives, and the others wait for it: {told(late)}{where}."
         )
 
 

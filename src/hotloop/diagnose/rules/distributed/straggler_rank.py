@@ -3,7 +3,8 @@
 ## What it does
 Takes from each rank's step what it waits for the others: what a span lasts before the last rank has come to it, where
 all leave it together, and what DDP measured itself. The rank that works longest without that comes last; the phase in
-which it is longer than the others is named. Where no waits are known, only what ranks spend on their data is compared.
+which it is longer than the others is named, and the line of its code that takes most of that. Where no waits are known,
+only what ranks spend on their data is compared.
 
 ## Why it is slow
 Collectives end when the last rank has come: the slowest sets the pace of all.
@@ -45,6 +46,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
     yield Symptom(
         evidence=f"rank {late.rank} comes last to the collectives, by {duration(late.excess_s)} a step: {told(late)}",
         metric=f"ranks.phases.{late.phase.value}",
+        path=late.line.path if late.line else None,
+        line=late.line.line if late.line else None,
         cost=cost,
         gain=cost.gain(),
     )
