@@ -35,7 +35,8 @@ def with_waits(
         steps: the same ones of each rank, by process.
         timelines: their records, on one clock.
     """
-    spans = {pid: _spans(each, timelines[pid]) for pid, each in steps.items()}
+    ended = {pid: _ended(each, timelines[pid]) for pid, each in steps.items()}
+    spans = {pid: [_placed(each) for each in every] for pid, every in ended.items()}
     together = _together(list(spans.values()))
     moved = {pid: list(each) for pid, each in steps.items()}
     for at in range(min(map(len, steps.values()), default=0)):
@@ -45,7 +46,8 @@ def with_waits(
                 continue
             last_s = max(span.begin_s for span in present.values())
             for pid, span in present.items():
-                waited_s = min(last_s - span.begin_s, span.duration_s)
+                until_s = min(last_s, span.end_s)
+                waited_s = until_s - span.begin_s - _seen_s(ended[pid][at], span.begin_s, until_s)
                 moved[pid][at] = _moved(moved[pid][at], PHASES[span.kind], waited_s)
     return moved
 
@@ -59,12 +61,21 @@ def waited_s(before: Sequence[Window], after: Sequence[Window]) -> float:
     return median(moved) if moved else 0.0
 
 
-def _spans(steps: Sequence[Window], timeline: Timeline) -> list[dict[Place, Span]]:
+def _ended(steps: Sequence[Window], timeline: Timeline) -> list[list[Span]]:
+    """Return the spans that ended in each step."""
     ends = [span.end_s for span in timeline.spans]
     return [
-        _placed(timeline.spans[bisect_right(ends, step.begin_s) : bisect_right(ends, step.end_s)])
-        for step in steps
+        timeline.spans[bisect_right(ends, step.begin_s) : bisect_right(ends, step.end_s)] for step in steps
     ]
+
+
+def _seen_s(spans: Sequence[Span], begin_s: float, end_s: float) -> float:
+    """Return the time in collectives that a span calls itself, as FSDP's forward does: it is communication already."""
+    return sum(
+        max(0.0, min(span.end_s, end_s) - max(span.begin_s, begin_s))
+        for span in spans
+        if span.kind is Kind.COMMUNICATION and span.depth
+    )
 
 
 def _placed(spans: Sequence[Span]) -> dict[Place, Span]:

@@ -63,12 +63,19 @@ def observe_rank(
         pid=timeline.pid,
         role=role,
         step=_step(timeline, steady, facts, anchor) if steady and anchor else None,
-        phases=_phases(steady, max(0.0, _exposed_s(steady, facts) - waited_s)),
+        phases=phases_of_rank(steady, facts, waited_s),
         other=_other(steady),
         evaluated=_evaluated(steady) if role == "train" else None,
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
         page_faults=facts.get("page_faults"),
     )
+
+
+def phases_of_rank(
+    steady: Sequence[Window], facts: dict[str, Any], waited_s: float
+) -> dict[Phase, PhaseTime]:
+    """Return the phases of steps; arguments are those of `observe_rank`."""
+    return _phases(steady, max(0.0, _exposed_s(steady, facts) - waited_s))
 
 
 def _exposed_s(steady: Sequence[Window], facts: dict[str, Any]) -> float:
