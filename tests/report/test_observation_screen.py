@@ -125,7 +125,7 @@ def test_the_rank_that_the_others_wait_for_is_named_below_their_table() -> None:
         for rank, phases in enumerate((PHASES, late))
     )
     said = " ".join(shown(render(observation(ranks=ranks))).split())
-    assert "Rank 1 comes last to the collectives, and the others wait for it: its wait for data takes" in said
+    assert "Rank 1 comes last to the collectives, and the others wait: its wait for data takes" in said
     line = HostLine(
         path="train.py",
         line=12,
@@ -138,7 +138,7 @@ def test_the_rank_that_the_others_wait_for_is_named_below_their_table() -> None:
     )
     known = (ranks[0], msgspec.structs.replace(ranks[1], lines=(line,)))
     said = " ".join(shown(render(observation(ranks=known))).split())
-    assert ", most of it in train.py:12." in said
+    assert "Most of it is in train.py:12." in said
     same = tuple(msgspec.structs.replace(one, phases=PHASES) for one in ranks)
     assert "comes last" not in shown(render(observation(ranks=same)))
 

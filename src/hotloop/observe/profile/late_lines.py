@@ -12,7 +12,7 @@ from hotloop.model.observation import Observation
 from hotloop.observe.decode.instrument_files import has_seen, result_of
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.profile.host_samples import read_host_samples
-from hotloop.stats.late_rank import late_rank
+from hotloop.stats.late_ranks import late_ranks
 
 NUM = 20
 """A rank's lines of all phases that are kept."""
@@ -26,12 +26,12 @@ def with_late_lines(observation: Observation, folder: Path, timelines: Mapping[i
         folder: the probe's.
         timelines: the records, by process.
     """
-    late = late_rank(observation.ranks)
+    late = late_ranks(observation.ranks)
     if late is None:
         return observation
     ranks = tuple(
         msgspec.structs.replace(one, lines=_lines(folder, timelines[one.pid]))
-        if one.rank == late.rank
+        if one.rank == late.ranks[0]
         else one
         for one in observation.ranks
     )
