@@ -41,7 +41,7 @@ def test_backward_passes_that_end_with_a_reduction_are_counted(
     assert done.returncode == 0, done.stderr
     (facts,) = read_processes(tmp_path / "probe").values()
     assert facts["reduced"] == pytest.approx(reduced)
-    assert facts["exposed_communication_s"]
+    assert facts["exposed_communication"]
 
 
 class _Ddp:
@@ -67,6 +67,7 @@ def test_each_iteration_that_ddp_measured_is_kept_but_the_first(tmp_path: Path) 
             "iteration": iteration,
             "backward_comm_time": spent_ms * 1_000_000,
             "backward_compute_comm_overlap_time": 1_000_000,
+            "backward_compute_time": 3_000_000,
         }
         seen.sample_communication()
     seen.settle()
@@ -74,7 +75,7 @@ def test_each_iteration_that_ddp_measured_is_kept_but_the_first(tmp_path: Path) 
     module.measured = {"iteration": 10, "backward_comm_time": 900_000_000}
     seen.write(tmp_path, [], 10)
     (written,) = read_processes(tmp_path).values()
-    assert written["exposed_communication_s"] == pytest.approx([0.002, 0.001, 0.001])
+    assert written["exposed_communication"] == pytest.approx([2 / 5, 1 / 4, 1 / 4])
 
 
 def test_ranks_stay_ranks_when_the_program_has_left_its_group(

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 
 from hotloop.model.observation import Phase
 from hotloop.observe.decode.spans import Span, Timeline
@@ -52,13 +51,12 @@ def with_waits(
     return moved
 
 
-def waited_s(before: Sequence[Window], after: Sequence[Window]) -> float:
-    """Return the seconds that were moved out of the usual step's backward passes; 0 where there is no step."""
-    moved = [
+def moved_s(before: Sequence[Window], after: Sequence[Window]) -> list[float]:
+    """Return the seconds that were moved out of each step's backward passes."""
+    return [
         old.phases[Phase.BACKWARD] - new.phases[Phase.BACKWARD]
         for old, new in zip(before, after, strict=True)
     ]
-    return median(moved) if moved else 0.0
 
 
 def _ended(steps: Sequence[Window], timeline: Timeline) -> list[list[Span]]:

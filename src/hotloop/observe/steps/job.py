@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation
 from hotloop.observe.decode.spans import Timeline
-from hotloop.observe.steps.arrival import waited_s, with_waits
+from hotloop.observe.steps.arrival import moved_s, with_waits
 from hotloop.observe.steps.ranks import observe_rank, phases_of_rank, steady_windows
 from hotloop.observe.steps.same_steps import Steps, same_steps
 from hotloop.observe.steps.step_windows import Window
@@ -29,15 +29,15 @@ def observe_ranks(
     """
     timed = {pid: on_device.get(pid, timeline) for pid, timeline in sorted(timelines.items())}
     steady = {pid: steady_windows(timeline, anchor) if anchor else [] for pid, timeline in timed.items()}
-    waited = dict.fromkeys(timed, 0.0)
+    waited: dict[int, list[float]] = {}
     job = {pid: timed[pid] for pid in job_of(steady, processes)}
     if job and anchor is not None:
         same = same_steps(job, anchor)
         moved = same if on_device else waits_apart(same, job)
-        waited.update({pid: waited_s(same[pid], moved[pid]) for pid in job})
+        waited = {pid: moved_s(same[pid], moved[pid]) for pid in job}
         steady.update(moved)
     for pid, timeline in timed.items():
-        yield observe_rank(timeline, anchor, processes.get(pid), steady[pid], waited[pid])
+        yield observe_rank(timeline, anchor, processes.get(pid), steady[pid], waited.get(pid, ()))
 
 
 def job_of(steps: Mapping[int, Sequence[Window]], processes: Mapping[int, dict[str, Any]]) -> list[int]:
@@ -78,6 +78,8 @@ def phases_of(
     """
     job = {pid: steps[pid] for pid in job_of(steps, processes)} or {lead: steps[lead]}
     moved = waits_apart(job, timelines).get(lead, steps[lead])
-    waited = waited_s(steps[lead], moved)
-    timed = [step for step in moved if not step.lean]
-    return phases_of_rank(timed, processes.get(lead) or {}, waited)
+    waited = moved_s(steps[lead], moved)
+    timed = [at for at, step in enumerate(moved) if not step.lean]
+    return phases_of_rank(
+        [moved[at] for at in timed], processes.get(lead) or {}, [waited[at] for at in timed]
+    )

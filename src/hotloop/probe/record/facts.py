@@ -81,8 +81,8 @@ class Facts:
         """Of the passes looked at, those after which DDP has added up the gradients of all ranks."""
         self._job: dict[str, Any] = {}
         """What is known of the ranks while they are there: programs leave the group before they end."""
-        self._exposed_s: dict[int, float] = {}
-        """Gradient communication in a backward pass that no computation hides, by the iteration that DDP measured."""
+        self._exposed: dict[int, float] = {}
+        """Share of gradient communication that no computation hides in a backward pass, by the iteration of DDP's."""
         self.autocast_dtype: str | None = None
         self.distributed: str | None = None
         self.shared_memory = False
@@ -183,7 +183,7 @@ class Facts:
         self._job = {
             "rank": rank,
             "world_size": world_size,
-            "exposed_communication_s": list(self._exposed_s.values()),
+            "exposed_communication": list(self._exposed.values()),
         }
 
     def reduces(self) -> bool:
@@ -198,7 +198,7 @@ class Facts:
         other one that a rank came to late.
         """
         if not self.settled:
-            self._read("exposed_communication_s", self._sample_communication)
+            self._read("exposed_communication", self._sample_communication)
 
     def _sample_communication(self) -> None:
         for module in filter(None, (reference() for reference in self.ddp_modules)):
@@ -207,9 +207,11 @@ class Facts:
             data = module._get_ddp_logging_data()
             communication = float(data.get("backward_comm_time", 0))
             if communication:
-                overlap = float(data.get("backward_compute_comm_overlap_time", 0))
+                exposed = max(0.0, communication - data.get("backward_compute_comm_overlap_time", 0))
                 if data["iteration"] > 1:
-                    self._exposed_s[data["iteration"]] = max(0.0, communication - overlap) * 1e-9
+                    self._exposed[data["iteration"]] = exposed / (
+                        exposed + max(1, data["backward_compute_time"])
+                    )
                 return
 
 
