@@ -161,7 +161,7 @@ def _first_run(
         largest_bytes=largest_process(monitor.columns),
         num_kills=None if kills is None else (kernel_kills() or 0) - kills,
         lead=leading(known),
-        log_end=run.log_end(NUM_LINES),
+        log_end=run.log_end(NUM_LINES, report=True),
     )
     no_memory = _no_memory(live, argv, environment, isolation, failure, progress)
     blame = None

@@ -297,9 +297,9 @@ class Arm:
         if code == 0:
             message = f"the program ended by itself after {self.steps} steps"
             return Failure(kind=FailureKind.ENDED, message=message, log_end=log, num_steps=self.steps or None)
-        is_oom = ran_out_of_memory(code, self.run.log_end(NUM_LINES))
+        is_oom = ran_out_of_memory(code, self.run.log_end(NUM_LINES, report=True))
         limit = self._device_limit_bytes
-        if is_oom and limit is not None and refused_by_limit(self.run.log_end(NUM_LINES)):
+        if is_oom and limit is not None and refused_by_limit(self.run.log_end(NUM_LINES, report=True)):
             message = f"it needs more of a device than the limit of {byte_size(limit)}"
             return Failure(kind=FailureKind.OUT_OF_MEMORY, message=message, log_end=log, over_limit=True)
         kind = FailureKind.OUT_OF_MEMORY if is_oom else FailureKind.CRASH
