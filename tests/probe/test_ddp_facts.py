@@ -71,7 +71,7 @@ def test_each_iteration_that_ddp_measured_is_kept_but_the_first(tmp_path: Path) 
         }
         seen.sample_communication()
     seen.settle()
-    assert module.every == 1, "on a CPU it costs nothing"
+    assert module.every == 8, "on a CPU more often than by itself"
     module.measured = {"iteration": 10, "backward_comm_time": 900_000_000}
     seen.write(tmp_path, [], 10)
     (written,) = read_processes(tmp_path).values()

@@ -22,6 +22,8 @@ from hotloop.probe.record.probabilities import ends_in_sigmoid
 from hotloop.probe.record.sites import CallSites
 
 _Fact = TypeVar("_Fact")
+SAMPLE_EVERY = 8
+"""Iterations, as often as boundaries look: one that DDP times takes it some 20 us more."""
 LIBRARIES = ("torchao", "liger_kernel")
 """Of kernels, that optimizations use where they are installed."""
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
@@ -192,7 +194,7 @@ class Facts:
         return any(getattr(module, "require_forward_param_sync", False) for module in modules)
 
     def sample_communication(self) -> None:
-        """Keep what DDP measured last: of the first ten iterations and each hundredth, on a CPU of all.
+        """Keep what DDP measured last: of the first ten iterations and each hundredth, on a CPU each eighth.
 
         Not its averages: the first iteration is in them, in which ranks wait for one another to start. So is every
         other one that a rank came to late.
@@ -203,7 +205,7 @@ class Facts:
     def _sample_communication(self) -> None:
         for module in filter(None, (reference() for reference in self.ddp_modules)):
             if module.device_type == "cpu":  # a look at the clock; on a device DDP waits for it
-                module._set_ddp_runtime_logging_sample_rate(1)
+                module._set_ddp_runtime_logging_sample_rate(SAMPLE_EVERY)
             data = module._get_ddp_logging_data()
             communication = float(data.get("backward_comm_time", 0))
             if communication:
