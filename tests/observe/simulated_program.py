@@ -141,3 +141,6 @@ class NoNetwork:
     def waits(self) -> bool:
         """It waits for nobody."""
         return False
+
+    def trains(self) -> None:
+        """It needs nothing."""
