@@ -125,11 +125,39 @@ def observed(optimizer: str = ADAMW, *, direct: bool = False, device: str = "cpu
 def test_the_framework_s_own_keyword_changes(
     name: str, params: dict[str, Any], before: str, after: str
 ) -> None:
-    source = editor(before)
-    assert isinstance(turn_own_knob(source, observed(), name, params, {}), Edited)
+    source, sites = editor(before), observed(device="cuda")
+    assert isinstance(turn_own_knob(source, sites, name, params, {}), Edited)
     assert source.content("train.py").decode() == after
-    assert isinstance(turn_own_knob(source, observed(), name, params, {}), AlreadySo)
+    assert isinstance(turn_own_knob(source, sites, name, params, {}), AlreadySo)
     assert source.content("train.py").decode() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "from transformers import TrainingArguments\nargs = TrainingArguments('x')\n",
+            "from transformers import TrainingArguments\nimport torch\n"
+            "args = TrainingArguments('x', bf16=True, use_cpu=not torch.cuda.is_available())\n",
+        ),
+        (
+            "import torch as th\nfrom transformers import TrainingArguments\nargs = TrainingArguments(**kept)\n",
+            "import torch as th\nfrom transformers import TrainingArguments\nargs = TrainingArguments("
+            '**{**kept, "bf16": True, "use_cpu": not th.cuda.is_available()})\n',
+        ),
+        (
+            "from transformers import TrainingArguments\nargs = TrainingArguments('x', use_cpu=no_gpu)\n",
+            "from transformers import TrainingArguments\nargs = TrainingArguments('x', use_cpu=no_gpu, bf16=True)\n",
+        ),
+    ],
+)
+def test_the_trainer_takes_bf16_on_a_cpu_only_where_it_is_told_that_there_is_no_gpu(
+    before: str, after: str
+) -> None:
+    source, sites = editor(before), observed(device="cpu")
+    assert isinstance(turn_own_knob(source, sites, "autocast_bf16", {}, {}), Edited)
+    assert source.content("train.py").decode() == after
+    assert isinstance(turn_own_knob(source, sites, "autocast_bf16", {}, {}), AlreadySo)
 
 
 def test_arguments_from_the_command_line_are_words_of_it() -> None:
@@ -154,7 +182,8 @@ def test_an_option_of_the_command_line_stays_one_beside_what_is_written() -> Non
     step = PlanStep(name="autocast_bf16", params={}, ratio=1.5, low=1.4, high=1.6)
     patch = rewrite_plan([step], Sites(sites=(forward,)), {"train.py": text.encode()})
     assert patch.after["train.py"].decode() == text.replace("torch.sigmoid(x)", "torch.sigmoid(x.float())")
-    assert patch.started_as(("train.py", "--seed=1")) == ("train.py", "--seed=1", "--bf16", "True")
+    command = ("train.py", "--seed=1", "--bf16", "True", "--use_cpu", "True")
+    assert patch.started_as(("train.py", "--seed=1")) == command
 
 
 @pytest.mark.parametrize(

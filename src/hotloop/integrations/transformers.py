@@ -76,4 +76,5 @@ TRANSFORMERS = Framework(
         "fused_optimizer": _optimizer,
     },
     checks={"fused_optimizer": _makes_adamw},
+    on_cpu={"autocast_bf16": "use_cpu"},
 )
