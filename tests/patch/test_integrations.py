@@ -336,6 +336,26 @@ def test_the_trainer_s_adamw_is_foreach_on_cuda_alone(device: str) -> None:
         assert 'optim="adamw_torch"' in source.content("train.py").decode()
 
 
+@pytest.mark.parametrize("params", [{"blocks": "bert.encoder.layer"}, {"mode": "default", "dynamic": True}])
+def test_what_the_trainer_cannot_compile_as_the_plan_does_is_none_of_its_knobs(
+    params: dict[str, Any],
+) -> None:
+    text = "from transformers import TrainingArguments\nargs = TrainingArguments('x')\n"
+    assert turn_own_knob(editor(text), observed(), "compile", params, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "direct"), [("make_loaders", True), ("Mine.get_train_dataloader", False)]
+)
+def test_a_loader_of_the_program_s_own_is_none_of_the_trainer_s_knobs(function: str, direct: bool) -> None:
+    text = "from transformers import TrainingArguments\nargs = TrainingArguments('x')\n"
+    place = Place(path="train.py", line=9, function=function)
+    made = Site(kind=SiteKind.LOADER, slot=0, callee="DataLoader", places=(place,), direct=direct)
+    sites = Sites(sites=(made,))
+    for name in ("loader_workers", "pinned_memory"):
+        assert turn_own_knob(editor(text), sites, name, {"num_workers": 2}, {}) is None
+
+
 SET_UP = "lightning.pytorch.trainer.trainer.Trainer"
 _SETUPS = {
     "one of two in the source": (

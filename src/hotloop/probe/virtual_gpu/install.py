@@ -41,6 +41,7 @@ def install(
     from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
     from hotloop.probe.virtual_gpu.collectives import stand_in_for_others
     from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_data_be_moved, let_fake_parameters_be
+    from hotloop.probe.virtual_gpu.cpu_switches import ignore_cpu_switches
     from hotloop.probe.virtual_gpu.ctc import give_ctc_its_lengths
     from hotloop.probe.virtual_gpu.sparse import need_no_coalescing
     from hotloop.probe.virtual_gpu.steps import VirtualSteps
@@ -63,6 +64,7 @@ def install(
     let_fake_parameters_be()
     let_data_be_moved()
     behave_like_tensors(when_imported)
+    ignore_cpu_switches(when_imported)
     give_ctc_its_lengths()
     need_no_coalescing()
     training.install()
