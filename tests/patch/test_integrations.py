@@ -336,6 +336,14 @@ def test_the_trainer_s_adamw_is_foreach_on_cuda_alone(device: str) -> None:
         assert 'optim="adamw_torch"' in source.content("train.py").decode()
 
 
+def test_lightning_does_not_clip_under_its_own_precision_what_a_fused_optimizer_steps() -> None:
+    text = "import lightning as L\ntrainer = L.Trainer(gradient_clip_val=1.0)\n"
+    clip = Site(
+        kind=SiteKind.CLIP, slot=0, callee="clip", places=(Place(path="train.py", line=2),), direct=False
+    )
+    assert turn_own_knob(editor(text), Sites(sites=(clip,)), "autocast_bf16", {}, {}) is None
+
+
 @pytest.mark.parametrize("params", [{"blocks": "bert.encoder.layer"}, {"mode": "default", "dynamic": True}])
 def test_what_the_trainer_cannot_compile_as_the_plan_does_is_none_of_its_knobs(
     params: dict[str, Any],
