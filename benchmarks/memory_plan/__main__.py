@@ -48,7 +48,7 @@ def _published(names: list[str]) -> Any:
     for known in KNOWN:
         if known.name not in names:
             continue
-        plan = base(known.script, known.arguments, known.device, PROGRAMS, look_s=None)
+        plan = base(known.script, known.arguments, known.device, PROGRAMS, look_s=known.look_s)
         parameters = plan.parameters / known.params_bytes
         yield {
             "name": known.name,

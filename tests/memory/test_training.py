@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import torch
 from torch import nn
 
@@ -38,3 +40,16 @@ def test_a_model_that_the_program_has_let_go_is_none_of_its_models() -> None:
     training = Training()
     step(training, (nn.Linear(8, 4), torch.ones(16, 8)))
     assert training.roots == []
+
+
+def test_an_optimizer_that_the_program_has_let_go_is_free_and_the_steps_of_the_next_one_count() -> None:
+    training = Training()
+    first, second = (torch.optim.SGD(nn.Linear(8, 4).parameters()) for _ in range(2))
+    for each in (first, second, first):
+        training._after_optimizer(each)
+    assert training.num_steps == 2
+    gone = weakref.ref(first)
+    del first, each
+    assert gone() is None
+    training._after_optimizer(second)
+    assert training.num_steps == 3

@@ -51,7 +51,8 @@ class Training:
         """Given each module that is called from outside a model (`World.adopt`)."""
         self.on_step: Callable[[], None] = lambda: None
         """Called after each step of the first optimizer that was seen; without one after each backward."""
-        self._optimizer: Any = None
+        self._optimizer: weakref.ref[Any] | None = None
+        """The one whose steps count. Not kept alive: a program that trains a second model lets the first one go."""
         self._has_optimizer = False
         self.after_forward: Callable[[], None] = lambda: None
         """Called after each outermost forward, with gradients or without."""
@@ -169,8 +170,9 @@ class Training:
             for value in state.values() if isinstance(state, dict) else ():
                 self._note(self.states, value)
         self._note_models()
-        self._optimizer = self._optimizer or optimizer
-        if optimizer is self._optimizer:
+        if self._optimizer is None or self._optimizer() is None:
+            self._optimizer = weakref.ref(optimizer)
+        if optimizer is self._optimizer():
             self._step_is_over()
 
     def _note_models(self) -> None:
