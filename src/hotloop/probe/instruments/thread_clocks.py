@@ -20,7 +20,7 @@ class ThreadClocks:
                 ended crashes the process.
         """
         thread = threading._active.get(ident)  # type: ignore[attr-defined]  # `enumerate` would wait for a lock
-        number = thread.native_id if thread is not None else None
+        number = (thread.native_id if thread is not None else None) or 0
         try:
             with open(f"/proc/self/task/{number}/schedstat", "rb", buffering=0) as file:
                 used = int(file.read(64).split()[0])
