@@ -43,6 +43,18 @@ def test_a_wait_costs_no_more_than_the_device_idles(idle: float, share: float) -
     assert "the device idles for 30% of the step" in finding.evidence
 
 
+def test_work_at_the_same_time_is_not_counted_twice() -> None:
+    """Operators took 1.4 steps of two devices or streams, and the busiest device worked for 0.7 of one."""
+    seen = _on_device(busy=1.4, share=0.95)
+    assert seen.deep is not None
+    assert seen.deep.operators is not None
+    operators = msgspec.structs.replace(seen.deep.operators, busy_s=0.7 * STEP_S)
+    (finding,) = _waits(
+        msgspec.structs.replace(seen, deep=msgspec.structs.replace(seen.deep, operators=operators))
+    )
+    assert "the device idles for 30% of the step" in finding.evidence
+
+
 def test_where_idling_was_not_measured_no_gain_is_promised() -> None:
     (finding,) = _waits(_on_device(busy=None, share=0.4))
     assert finding.gain is None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from hotloop.diagnose.check.engine import diagnose
+from hotloop.diagnose.memory_limit import memory_limit
 from hotloop.model.finding import Finding, Severity
+from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.observation import Memory, Observation
 from hotloop.model.tree_memory import TreeMemory
 from tests.diagnose.device_memory_cases import CASES, GIB, SILENT, device, growing_workers, on_device, workers
-from tests.diagnose.observations import observed
+from tests.diagnose.observations import observed, with_program
 
 
 def _found(observation: Observation) -> dict[str, Finding]:
@@ -38,6 +41,13 @@ def test_fragmentation_is_told_with_the_rests_of_split_blocks() -> None:
     assert finding.optimization == "allocator_settings"
 
 
+def test_on_rocm_no_setting_of_cudas_is_advised() -> None:
+    """`tune` refuses it there, too: its segments do not grow."""
+    finding = _found(with_program(CASES["fragmented-memory"], hip_version="6.4"))["fragmented-memory"]
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in finding.advice
+    assert finding.optimization is None
+
+
 def test_a_host_is_full_of_all_its_processes() -> None:
     tree = TreeMemory(peak_bytes=15 * GIB, method="PSS", num_processes=9)
     seen = observed(memory=Memory(peak_bytes=2 * GIB, device="cpu", method="", tree=tree))
@@ -56,3 +66,37 @@ def test_growing_workers_are_told_with_the_container_that_gains_as_much() -> Non
     assert "the loader workers together: 30.5 MiB/s" in named.evidence
     assert "the dict self.cache gains 1 entry a sample, Python objects" in named.evidence
     assert "self.cache" not in other.evidence
+
+
+def test_a_device_is_full_when_it_is_and_not_when_the_machine_s_smallest_would_be() -> None:
+    """A small card for the screen beside the one that trains."""
+    times = tuple(at / 2 for at in range(12))
+    samples = tuple(20e9 + 16e6 * at for at in range(12))
+    used = Monitor(mean=20e9, p95=20e9, max=20e9, samples=samples)
+    alone = Monitor(mean=0.0, p95=0.0, max=0.0, samples=(0.0,) * 12)
+    metrics = {'gpu_memory_used_bytes{gpu="1"}': used, 'gpu_foreign_num_processes{gpu="1"}': alone}
+    monitors = Monitors(interval_s=0.5, begin_s=0.0, end_s=6.0, times_s=times, metrics=metrics)
+    cards = [{"name": "T400", "memory_bytes": 4 * GIB}, {"name": "A100", "memory_bytes": 40 * GIB}]
+    seen = with_program(on_device(device(18.0, 18.0)), device="cuda")
+    seen = msgspec.structs.replace(seen, monitors=monitors, machine={**seen.machine, "accelerators": cards})
+    assert "at this rate memory is full in 12 minutes" in _found(seen)["memory-growing"].evidence
+    assert memory_limit(seen) == 40 * GIB
+
+
+def test_devices_on_which_only_others_work_are_none_of_the_program_s() -> None:
+    """A shared machine: device 0 is the program's and idles, device 1 is somebody's, busy and hot."""
+
+    def _always(value: float) -> Monitor:
+        return Monitor(mean=value, p95=value, max=value, samples=(value,))
+
+    metrics = {
+        'gpu_own_num_processes{gpu="0"}': _always(1.0),
+        'gpu_own_num_processes{gpu="1"}': _always(0.0),
+        'gpu_utilization_ratio{gpu="0"}': _always(0.2),
+        'gpu_utilization_ratio{gpu="1"}': _always(1.0),
+        'gpu_throttled_ratio{gpu="1",reason="hardware thermal slowdown"}': _always(1.0),
+    }
+    monitors = Monitors(interval_s=0.5, begin_s=0.0, end_s=1.0, times_s=(0.5,), metrics=metrics)
+    found = _found(msgspec.structs.replace(with_program(device="cuda"), monitors=monitors))
+    assert "the busiest GPU ran a kernel 20% of the time" in found["idle-device"].evidence
+    assert "throttled-device" not in found

@@ -28,12 +28,13 @@ def _seen(
     num: float = 5000.0,
     phase: str = "forward",
     inner: Frame = _TORCH,
+    forward_s: float = 0.25,
 ) -> Observation:
-    """Half of the samples in a line of the forward, under so many modules' calls."""
+    """So many seconds of samples in a line of the forward, under so many modules' calls, and 0.25 in the backward."""
     frames = (Frame("train.py", 1, "main"), _CALL, Frame(str(path), line, "forward"), inner)
     stack = (0, 1, 2, *([1] * below), 3)
     samples = (
-        Sample(stack, "train", phase, spent_s=0.25, num=50),
+        Sample(stack, "train", phase, spent_s=forward_s, num=50),
         Sample((0,), "train", "backward", spent_s=0.25, num=50),
     )
     host = HostSamples(num_steps=9, window_s=1.0, interval_s=0.005, lines=(), frames=frames, samples=samples)
@@ -165,8 +166,22 @@ def test_heads_beside_one_another_are_many_where_a_step_has_thousands_of_operato
 def test_operators_counted_by_line_are_enough(runs: float, expected: list[int], tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text("def forward(self, x):\n" + _ROWS)
-    deep = _seen(path, 4).deep
-    assert deep is not None
+    observation = _with_work(_seen(path, 4), path, runs=runs, backward_share=0.0)
+    assert [one.line for one in forward_loops(observation, [str(path)])] == expected
+
+
+@pytest.mark.parametrize(("backward_share", "expected"), [(0.9, [3]), (0.0, [])])
+def test_a_loop_whose_time_is_its_backward(
+    backward_share: float, expected: list[int], tmp_path: Path
+) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("def forward(self, x):\n" + _ROWS)
+    observation = _with_work(_seen(path, 4, forward_s=0.02), path, runs=64.0, backward_share=backward_share)
+    assert [one.line for one in forward_loops(observation, [str(path)])] == expected
+
+
+def _with_work(observation: Observation, path: Path, *, runs: float, backward_share: float) -> Observation:
+    """Operators counted by line, in line 4, in place of those of the profiler."""
     line = LineWork(
         path=str(path),
         line=4,
@@ -177,10 +192,11 @@ def test_operators_counted_by_line_are_enough(runs: float, expected: list[int], 
         forward_s=0.1,
         forward_repeated_s=0.1,
         forward_host_s=0.0,
-        backward_share=0.0,
-        backward_repeated_share=0.0,
+        backward_share=backward_share,
+        backward_repeated_share=backward_share,
     )
     work = StepWork(num_steps=1, window_s=0.2, backward_s=0.05, lines=(line,))
-    counted = msgspec.structs.replace(deep, operators=None, line_work=work)
-    observation = msgspec.structs.replace(FINE, deep=counted)
-    assert [one.line for one in forward_loops(observation, [str(path)])] == expected
+    assert observation.deep is not None
+    return msgspec.structs.replace(
+        observation, deep=msgspec.structs.replace(observation.deep, operators=None, line_work=work)
+    )

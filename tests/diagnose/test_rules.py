@@ -12,6 +12,7 @@ from hotloop.model.finding import Finding, Severity
 from hotloop.model.inference import Inference, Latency
 from hotloop.model.observation import Coverage, Observation, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.model.program import ModuleFacts
+from hotloop.probe.record.facts import VARIABLES
 
 from . import deep_observations, device_memory_cases, memory_cases
 from .decomposition_cases import decomposing
@@ -180,6 +181,34 @@ def test_a_program_that_is_fine_gets_no_warning() -> None:
 def test_the_cause_takes_the_place_of_the_symptom() -> None:
     assert "input-bound" not in _found(CASES["loader-in-training-process"])
     assert "short-epochs" not in _found(CASES["workers-not-persistent"])
+
+
+@pytest.mark.parametrize(
+    ("capability", "hip", "optimization"),
+    [
+        ((9, 0), None, "autocast_bf16"),
+        ((7, 5), None, None),
+        ((9, 0), "6.4", "autocast_bf16"),
+        (None, None, "autocast_bf16"),
+    ],
+)
+def test_float16_is_advised_where_there_are_no_units_for_bfloat16(
+    capability: tuple[int, int] | None, hip: str | None, optimization: str | None
+) -> None:
+    gpu = with_program(CASES["full-precision-step"], device="cuda", capability=capability, hip_version=hip)
+    gpu = msgspec.structs.replace(gpu, machine={**gpu.machine, "accelerators": [{"name": "GPU"}]})
+    finding = _found(gpu)["full-precision-step"]
+    assert finding.optimization == optimization
+    assert ("float16 with" in finding.advice) == (optimization is None)
+    assert "full-precision-step" not in _found(with_program(gpu, capability=(6, 1), hip_version=None))
+
+
+@pytest.mark.parametrize("name", ["HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL"])
+def test_the_variables_of_rocm_make_launches_wait_too(name: str) -> None:
+    finding = _found(with_program(environment={name: "3"}, device="cuda"))["debug-environment-set"]
+    assert (finding.advice, finding.optimization) == (f"Unset {name}.", None)
+    assert "debug-environment-set" not in _found(with_program(environment={name: "0"}, device="cuda"))
+    assert name in VARIABLES, "the probe notes it"
 
 
 def test_a_finding_names_the_line_of_the_loader() -> None:

@@ -90,3 +90,17 @@ def test_a_program_that_waits_for_other_machines_is_not_waited_for(tmp_path: Pat
     assert use.waits()
     with pytest.raises(NeedsNetwork):
         use.check(None, waited=True)
+
+
+def test_what_a_program_tried_before_its_steps_is_not_why_it_failed_after_them(tmp_path: Path) -> None:
+    """A rank that died was started again with the machine's network: torchrun had asked a name server for a name."""
+    (tmp_path / "network-counters").write_text(COUNTERS)
+    run = start(["true"], os.environ, Isolation(), tmp_path, log=tmp_path / "log")
+    run.end()
+    use = NetworkUse(run, Isolation(network=True), asked_for=False)
+    use.trains()
+    use.check(1, waited=False)
+    (tmp_path / "network-counters").write_text(COUNTERS.replace("64 3", "64 9"))
+    use.trains()
+    with pytest.raises(NeedsNetwork, match="6 times"):
+        use.check(1, waited=False)

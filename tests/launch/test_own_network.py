@@ -41,5 +41,8 @@ def test_a_name_that_is_an_outer_address_is_the_loopback_there(tmp_path: Path) -
     text = Path(hosts_file(tmp_path, known) or "").read_text()
     assert f"172.17.0.2 {name}" not in text
     assert "10.0.0.9 storage" in text
+    assert "::ffff:127.0.0.1 mapped-loopback" in text.splitlines(), (
+        "of a rank's connection torch asks it by this"
+    )
     assert text.splitlines()[0].startswith("127.0.0.1 localhost")
     assert name in text.splitlines()[0].split()

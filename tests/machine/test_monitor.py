@@ -73,6 +73,7 @@ def test_what_the_driver_does_not_tell_has_no_metric() -> None:
         Metric("gpu_throttled_ratio", gpu): 1.0,
         Metric("gpu_throttled_ratio", (*gpu, ("reason", "power cap"))): 1.0,
         Metric("gpu_foreign_num_processes", gpu): 1.0,
+        Metric("gpu_own_num_processes", gpu): 1.0,
     }
     assert source.sample(1.0) == {}
     assert source.sample(2.0) == {}

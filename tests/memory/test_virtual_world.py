@@ -109,13 +109,35 @@ for moved in (
 embedding = nn.Embedding(1000, 64, sparse=True).cuda()
 embedding(torch.tensor([3, 4]).cuda()).sum().backward()
 torch.optim.SGD(embedding.parameters(), 0.1).step()
+torch.cuda.reset_peak_memory_stats()
+before = torch.cuda.memory_allocated()
+adam = torch.optim.SparseAdam(list(embedding.parameters()))
+adam.step()
+states = 2 * 1000 * 64 * 4
+print(torch.cuda.memory_allocated() - before == states, torch.cuda.max_memory_allocated() - before < states + 8192)
 """
 
 
 def test_sparse_tensors_have_their_size_and_are_multiplied(tmp_path: Path) -> None:
     sizes = [4000 * 20, 4000 * 12 + 4001 * 8, 4000 * 20]  # indices of 8 bytes, values of 4
     rounded = [-(-size // 512) * 512 for size in sizes]
-    assert on_the_device(tmp_path, SPARSE) == [f"{size} 4000 4000 4000 16 True" for size in rounded]
+    expected = [*(f"{size} 4000 4000 4000 16 True" for size in rounded), "True True"]
+    assert on_the_device(tmp_path, SPARSE) == expected
+
+
+LAZY = """
+parts = nn.LazyConv1d(8, 5, padding=2), nn.LazyBatchNorm1d(), nn.Flatten(), nn.LazyLinear(4)
+model = nn.Sequential(*parts).to("cuda", torch.bfloat16)
+out = model(torch.randn(2, 3, 16, device="cuda", dtype=torch.bfloat16))
+out.sum().backward()
+torch.optim.SGD(model.parameters(), 0.1).step()
+held = [*model.parameters(), *(each for each in model.buffers() if each.is_floating_point())]
+print(*parts[3].weight.shape, {each.device.type for each in held}, {each.dtype for each in held})
+"""
+
+
+def test_lazy_modules_are_on_the_device_once_they_have_sizes(tmp_path: Path) -> None:
+    assert on_the_device(tmp_path, LAZY) == ["4 128 {'cuda'} {torch.bfloat16}"]
 
 
 LOADED = """

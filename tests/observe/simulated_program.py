@@ -51,6 +51,7 @@ class SimulatedProgram:
         step_s: how long a step takes.
         num_steps: after which it ends.
         evaluation: after so many steps, so many seconds.
+        slowed: how many times as long a step takes in a window.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class SimulatedProgram:
         step_s: float = 0.1,
         num_steps: int = 10**9,
         evaluation: tuple[int, float] = (0, 0.0),
+        slowed: float = 1.0,
     ) -> None:
         self.page = ControlPage.create(folder / "control")
         self.begin_s = clock.now()
@@ -70,6 +72,7 @@ class SimulatedProgram:
         self._clock = clock
         self._script = Script(folder, os.getpid())
         self._step_s, self._num_steps, self._evaluation = step_s, num_steps, evaluation
+        self._slowed = slowed
         self._script.now = int(1e9 * (self.begin_s + startup_s))
         self._steps = self._window = self._settled = 0
         self._window_began_s = 0.0
@@ -91,17 +94,21 @@ class SimulatedProgram:
     def go_on(self) -> None:
         """Take the steps that fit into the time until now."""
         before = self._steps
-        while self.exit_code() is None and self._script.now * 1e-9 + self._step_s <= self._clock.now():
+        while self.exit_code() is None and self._script.now * 1e-9 + self._length_s() <= self._clock.now():
             self._step()
         if self._steps != before:
             self._script.write()
             for at, value in ((PID, os.getpid()), (RANK, -1), (STEPS, self._steps)):
                 self.page.numbers[HEADER + at] = value
 
+    def _length_s(self) -> float:
+        return self._step_s * (self._slowed if self._window else 1.0)
+
     def _step(self) -> None:
-        self._script.mark(begin(Kind.FORWARD)).wait(1000 * self._step_s / 2).mark(end(Kind.FORWARD))
-        self._script.span(Kind.BACKWARD, 1000 * self._step_s / 4)
-        self._script.span(Kind.OPTIMIZER, 1000 * self._step_s / 4)
+        length_ms = 1000 * self._length_s()
+        self._script.mark(begin(Kind.FORWARD)).wait(length_ms / 2).mark(end(Kind.FORWARD))
+        self._script.span(Kind.BACKWARD, length_ms / 4)
+        self._script.span(Kind.OPTIMIZER, length_ms / 4)
         self._steps += 1
         self._look(self._script.now * 1e-9)
         after, evaluated_s = self._evaluation
@@ -134,3 +141,6 @@ class NoNetwork:
     def waits(self) -> bool:
         """It waits for nobody."""
         return False
+
+    def trains(self) -> None:
+        """It needs nothing."""

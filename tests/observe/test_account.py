@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.model.observation import Anchor, RunAccount
-from hotloop.observe.run_account.account import account
+from hotloop.model.observation import Anchor, Phase, PhaseTime, RunAccount
+from hotloop.observe.run_account.account import account, split_like
 from hotloop.observe.steps.rhythm import find_anchor
 from hotloop.probe.record.events import Kind, begin, end
 
@@ -250,6 +250,24 @@ def test_without_a_rhythm_only_what_has_its_own_name_is_told(tmp_path: Path) -> 
         {"import_s": 1.0, "setup_s": 0.1, "checkpoint_s": 0.05, "unaccounted_s": 0.0}
     )
     assert run.num_steps is None
+
+
+def test_waits_for_other_ranks_are_communication_in_the_account_too(tmp_path: Path) -> None:
+    """The page showed a step with 20 ms of communication, and a run in which all steps together had half of that."""
+    run = _account(Script(tmp_path).train(10))
+    phases = {
+        Phase.DATA: PhaseTime(0.001, 0.1),
+        Phase.BACKWARD: PhaseTime(0.001, 0.1),
+        Phase.COMMUNICATION: PhaseTime(0.004, 0.2),
+        Phase.OTHER: PhaseTime(0.006, 0.6),
+    }
+    split = split_like(run, phases)
+    names = [f"step_{phase.value}_s" for phase in Phase if phase is not Phase.OTHER]
+    spent_s = sum(run.parts.get(name, 0.0) for name in names)
+    assert split.parts["step_communication_s"] == pytest.approx(spent_s / 2)
+    assert split.parts["step_backward_s"] == pytest.approx(spent_s / 4)
+    assert split.parts["step_other_s"] == run.parts["step_other_s"]
+    assert sum(split.parts.values()) == pytest.approx(sum(run.parts.values()))
 
 
 def test_a_command_whose_process_was_started_by_another(tmp_path: Path) -> None:

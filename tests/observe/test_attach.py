@@ -96,6 +96,42 @@ def test_frames_tell_the_phase(words: list[str], phase: Phase) -> None:
     assert phase_of([read_frame(word) for word in words]) is phase
 
 
+def test_of_several_ranks_one_is_shown_with_its_own_workers() -> None:
+    """The other rank was an `other thread`, and what it loaded itself a loader worker's."""
+    launcher = 'process 1:"torchrun train.py"'
+    first, second, worker = (f'process {pid}:"python train.py"' for pid in (2, 3, 4))
+    main = "thread (9): MainThread"
+    loop = f"_worker_loop ({TORCH}/utils/data/_utils/worker.py:300)"
+    stacks = [
+        ((launcher, first, main, USER, BACKWARD), 90),
+        (
+            (
+                launcher,
+                first,
+                'process 5:"python train.py"',
+                main,
+                USER,
+                loop,
+                FETCH,
+                "D.get (/work/data.py:3)",
+            ),
+            7,
+        ),
+        ((launcher, second, main, USER, BACKWARD), 40),
+        ((launcher, second, main, USER, NEXT, FETCH, "D.get (/work/data.py:3)"), 50),
+        ((launcher, second, worker, main, USER, loop, FETCH, "D.get (/work/data.py:3)"), 30),
+    ]
+    seen = look(1, 2.0, lambda *_: stacks)
+    assert seen.deep is not None
+    assert seen.deep.host is not None
+    assert {(one.process, one.phase): one.num for one in seen.deep.host.samples} == {
+        ("train", "backward"): 90,
+        ("worker", None): 7,
+    }
+    (gap,) = [gap for gap in seen.coverage if gap.what == "ranks"]
+    assert gap.why == "2 processes train there, and process 2 is shown; --pid takes any of them"
+
+
 def test_the_training_thread_is_found_among_processes_and_workers() -> None:
     head = 'process 1:"torchrun train.py"'
     trainer, worker = 'process 2:"python train.py"', 'process 3:"python train.py"'

@@ -88,6 +88,12 @@ def test_an_evaluation_longer_than_a_restart_is_left_for_another_run(tmp_path: P
     assert seen.spent_s < BUDGET_S / 2, "the rest of the time is for that run"
 
 
+def test_steps_that_an_instrument_makes_much_longer_are_not_taken_for_an_evaluation(tmp_path: Path) -> None:
+    seen = Watched(tmp_path, DEFAULT, step_s=0.3, slowed=20.0)
+    assert seen.watch.looked is Ending.NO_TIME
+    assert seen.looked[:3] == ["host", "dataflow", "memory"]
+
+
 def test_a_start_that_takes_the_whole_budget(tmp_path: Path) -> None:
     seen = Watched(tmp_path, DEFAULT, startup_s=500.0)
     assert seen.watch.timed_out

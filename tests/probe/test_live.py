@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import prometheus_client
 import pytest
 from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult
 
@@ -21,6 +22,7 @@ from hotloop.probe.live.meter import Meter
 from hotloop.probe.live.nvtx import Nvtx
 from hotloop.probe.live.otlp import OpenTelemetry
 from hotloop.probe.live.prometheus import Prometheus
+from hotloop.probe.process import rank
 from hotloop.probe.record.events import TIME_SHIFT, Kind, begin, end, size_event
 
 from ..cli.commands import HOTLOOP, environment
@@ -101,6 +103,19 @@ def test_a_collector_gets_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         ("hotloop.phase.duration", "forward"): pytest.approx(0.009),
         ("hotloop.phase.duration", "optimizer"): pytest.approx(0.009),
     }
+
+
+def test_ranks_that_no_launcher_started_have_ports_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All children of `mp.spawn` asked for one port, and all but one had none."""
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    monkeypatch.setattr(rank, "rank_and_world", lambda: (2, 4))
+    ports: list[int] = []
+    monkeypatch.setattr(prometheus_client, "start_http_server", lambda port, **_: ports.append(port))
+    sink = Prometheus(9100, "127.0.0.1")
+    sink.open()
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    sink.open()
+    assert ports == [9102, 9101]
 
 
 class _Exporter(MetricExporter):

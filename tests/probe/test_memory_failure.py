@@ -107,6 +107,25 @@ def test_words_that_have_other_causes_too_count_where_memory_is_short(
     assert says_out_of_memory(error) is error
 
 
+@pytest.mark.parametrize(
+    ("words", "device"),
+    [
+        ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.1 GiB", "cuda:3"),
+        ("HIP out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 191 GiB", "cuda:3"),
+        ("CUDA out of memory. Tried to allocate 2.00 GiB (GPU 3; 15.78 GiB total capacity)", "cuda:3"),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "cuda:1"),
+        ("DefaultCPUAllocator: can't allocate memory", "cpu"),
+    ],
+)
+def test_the_device_is_the_one_that_the_words_name(
+    words: str, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program may train on `cuda:3` and never make it the current device."""
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    assert report_file._device(words) == device
+
+
 def test_the_cause_of_an_exception_is_looked_at() -> None:
     cause = MemoryError()
     outer = ValueError("the epoch failed")

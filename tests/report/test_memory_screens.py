@@ -203,6 +203,8 @@ def test_of_blocks_on_one_line_all_but_the_one_under_way_are_saved() -> None:
 def test_slack_of_a_device_is_a_change_of_its_allocator() -> None:
     held = HeldMemory(by_class={"activations": 5 * GIB}, device="cuda:0", slack_bytes=2 * GIB)
     assert {one.optimization: one.enough for one in remedies(held, (GIB, GIB))}["allocator_settings"]
+    on_rocm = msgspec.structs.replace(held, on_rocm=True)
+    assert "allocator_settings" not in {one.optimization for one in remedies(on_rocm, (GIB, GIB))}
 
 
 def test_the_peak_is_told_with_its_place_its_classes_and_its_lines() -> None:

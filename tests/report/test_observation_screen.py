@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hotloop.model.deep import HostLine
 from hotloop.model.inference import Inference, Latency
 from hotloop.model.observation import (
     Anchor,
@@ -124,9 +125,32 @@ def test_the_rank_that_the_others_wait_for_is_named_below_their_table() -> None:
         for rank, phases in enumerate((PHASES, late))
     )
     said = " ".join(shown(render(observation(ranks=ranks))).split())
-    assert "Rank 1 comes last to the collectives, and the others wait for it: its wait for data takes" in said
+    assert "Rank 1 comes last to the collectives, and the others wait: its wait for data takes" in said
+    line = HostLine(
+        path="train.py",
+        line=12,
+        function="read",
+        process="train",
+        phase="data",
+        share=0.7,
+        spent_s=1.0,
+        num=90,
+    )
+    known = (ranks[0], msgspec.structs.replace(ranks[1], lines=(line,)))
+    said = " ".join(shown(render(observation(ranks=known))).split())
+    assert "Most of it is in train.py:12." in said
     same = tuple(msgspec.structs.replace(one, phases=PHASES) for one in ranks)
     assert "comes last" not in shown(render(observation(ranks=same)))
+
+
+def test_the_rank_that_is_shown_is_the_one_named() -> None:
+    """With uneven inputs the rank that goes on alone speaks for all."""
+    other = {**PHASES, Phase.DATA: PhaseTime(0.01, 0.1), Phase.FORWARD: PhaseTime(0.07, 0.6)}
+    ranks = tuple(
+        RankObservation(rank=rank, pid=rank, role="train", step=STEP, phases=phases)
+        for rank, phases in enumerate((other, PHASES))
+    )
+    assert "is waiting for data (rank 1)." in shown(render(observation(ranks=ranks)))
 
 
 def test_steps_that_are_not_regular_are_counted_apart() -> None:

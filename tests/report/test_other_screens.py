@@ -394,6 +394,8 @@ def test_a_trace_comparison() -> None:
         before="/home/ada/project/traces/before.json.gz",
         after="/home/ada/project/traces/after.json.gz",
         per_step=True,
+        num_steps_before=1,
+        num_steps_after=1,
         device_before=None,
         device_after=None,
         step_before_us=13_400.0,

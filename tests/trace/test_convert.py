@@ -9,7 +9,8 @@ import numpy as np
 
 from hotloop.trace import analyze_trace, read_trace
 from hotloop.trace.convert import redact, write_chrome, write_parquet, write_speedscope
-from tests.trace.example import example_trace, host
+from hotloop.trace.ranks.ranks import find_collectives
+from tests.trace.example import example_trace, host, kernel
 from tests.trace.reading import read_events
 
 
@@ -26,6 +27,25 @@ def test_chrome_json_reads_back_the_same(small_trace: Path, tmp_path: Path) -> N
             before.syncs,
         )
         assert after.operators == before.operators
+
+
+def test_chrome_json_keeps_what_ranks_and_the_critical_path_rest_on(tmp_path: Path) -> None:
+    reduce = kernel("ncclDevKernel_AllReduce(x)", 30, 90, 1)
+    reduce["args"] |= {"Collective name": "allreduce", "Process Group Name": "7"}
+    waited = {"device": 0, "stream": 7, "correlation": 2, "wait_on_stream": -1}
+    trace = read_events(
+        [
+            host("cuda_runtime", "cudaLaunchKernel", 10, 20, correlation=1),
+            reduce,
+            host("cuda_runtime", "cudaStreamSynchronize", 40, 95, correlation=2),
+            {**host("cuda_sync", "Stream Sync", 41, 94), "pid": 0, "tid": 7, "args": waited},
+        ]
+    )
+    write_chrome(trace, tmp_path / "out.json")
+    again = read_trace(tmp_path / "out.json")
+    assert find_collectives(again) == find_collectives(trace)
+    assert analyze_trace(again).critical_path == analyze_trace(trace).critical_path
+    assert analyze_trace(again).critical_path is not None
 
 
 def test_chrome_json_keeps_nanoseconds_above_what_floats_hold(tmp_path: Path) -> None:

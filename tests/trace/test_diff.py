@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from hotloop.report.sections.trace.diff import differences
+from hotloop.report.terminal.walk import render_blocks
 from hotloop.trace.compare.diff import diff_traces
 from hotloop.trace.read.reader import read_trace
+from tests.report.results import shown
 from tests.trace.example import host, kernel
 from tests.trace.reading import read_events
 
@@ -71,6 +74,49 @@ def test_operators_that_got_slower_in_half_precision() -> None:
         read_events(_model(layers={"A_0": 15, "B_0": 40}, dtype="c10::BFloat16")),
     )
     assert [change.path[0] for change in diff.slower_in_half] == ["nn.Module: B_0"]
+
+
+def test_without_a_device_host_times_are_compared() -> None:
+    """A program on the CPU: its operators take time, too."""
+    before, after = (
+        [host("cpu_op", "aten::mm", 0, 100), host("cpu_op", "aten::relu", 200, 200 + relu)]
+        for relu in (50, 20)
+    )
+    diff = diff_traces(read_events(before), read_events(after))
+    (change,) = diff.operators
+    assert (change.path, change.is_host, change.before_us, change.after_us) == (
+        ("aten::relu",),
+        True,
+        50.0,
+        20.0,
+    )
+    screen = shown(render_blocks(list(differences(diff, 10))))
+    assert "aten::relu   0.050  0.020  -60.0%      1" in screen
+
+
+def test_totals_are_of_a_step_where_both_traces_have_steps() -> None:
+    """Two steps of 100 us on the device against one: a step is as long, not half."""
+    one, two = (
+        [
+            event
+            for step in range(num)
+            for event in (
+                host("user_annotation", f"ProfilerStep#{step}", 200 * step, 200 * step + 20),
+                host("cpu_op", "aten::mm", 200 * step, 200 * step + 10),
+                host(
+                    "cuda_runtime", "cudaLaunchKernel", 200 * step + 2, 200 * step + 4, correlation=step + 1
+                ),
+                kernel("gemm", 200 * step + 10, 200 * step + 110, step + 1),
+            )
+        ]
+        for num in (1, 2)
+    )
+    diff = diff_traces(read_events(two), read_events(one))
+    assert (diff.step_before_us, diff.step_after_us) == (100.0, 100.0), (
+        "the host ran ahead: the device takes 100 us"
+    )
+    screen = shown(render_blocks(list(differences(diff, 10))))
+    assert "device busy          0.10      0.10   +0.0%" in screen
 
 
 def test_a_trace_against_itself_has_no_changes(small_trace: Path) -> None:

@@ -75,7 +75,7 @@ def test_an_nsight_row_whose_start_is_no_number_is_left_out(tmp_path: Path, star
     connection.execute("insert into TARGET_INFO_GPU values ('a', 7, 'lots', 'many')")
     connection.commit()
     connection.close()
-    trace = read_nsight(path)
+    (trace,) = read_nsight(path)
     assert trace.device.start.tolist() == [1000]
     assert trace.metadata.devices[0].memory_bytes is None
 

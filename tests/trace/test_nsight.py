@@ -69,4 +69,27 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript("CREATE TABLE users (name TEXT);")
     with pytest.raises(HotloopError, match="Nsight"):
-        read_nsight(path)
+        list(read_nsight(path))
+
+
+def test_each_process_of_an_export_is_a_trace(tmp_path: Path) -> None:
+    """`nsys profile torchrun ...`: both ranks number their launches alike, and one waits while the other works."""
+    first, second = (pid << 24 for pid in (100, 101))
+    rows = f"""
+    DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL; DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY;
+    DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME; DELETE FROM NVTX_EVENTS;
+    ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD globalPid INTEGER;
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 4000, 0, 7, 11, 1, 1, {first}),
+        (5000, 6000, 0, 7, 12, 1, 1, {first}), (2000, 9000, 1, 7, 11, 1, 1, {second});
+    INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (500, 700, {first + 1}, 11, 2), (4500, 4600, {first + 1}, 12, 2),
+        (1500, 1600, {second + 1}, 11, 2), (1700, 9100, {second + 1}, 14, 3);
+    """
+    path = tmp_path / "ranks.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(_TABLES + rows)
+    one, other = analyze(path).traces
+    assert (one.file, other.file) == ("ranks.sqlite#100", "ranks.sqlite#101")
+    assert one.device is not None
+    assert one.device.idle_us == 1.0
+    assert one.idle_causes["synchronization_us"] == 0, "it is the other process that waits"
+    assert other.kernels[0].queue_us == 0.5

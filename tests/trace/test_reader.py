@@ -195,6 +195,10 @@ def test_a_zip_bomb_stops(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nanoseconds_are_exact() -> None:
     assert nanoseconds([1, 2.5, 3603029046038.437]).tolist() == [1000, 2500, 3603029046038437]
     assert nanoseconds([1661203462598738]).tolist() == [1661203462598738000]
+    large = [1695835542481129.0, 4458676788066.066]
+    for others in ([], [None]):  # such as the names of threads, which have no time
+        exact = nanoseconds([*others, *large]).tolist()
+        assert exact[-2:] == [1695835542481129000, 4458676788066066]
     assert nanoseconds([None, 1.8e16, 10**30]).tolist() == [NO_TIME, NO_TIME, NO_TIME]
     with pytest.raises(ImpreciseError):
         nanoseconds([9_000_000_000_000.123])

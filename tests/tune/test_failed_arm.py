@@ -31,7 +31,7 @@ class _Failed:
     def exit_code(self) -> int:
         return 1
 
-    def log_end(self, num_lines: int = 12) -> str:
+    def log_end(self, num_lines: int = 12, *, report: bool = False) -> str:
         return self.log
 
     def thaw(self) -> None: ...

@@ -84,7 +84,7 @@ def died(limited: bool, tmp_path: Path) -> ArmFailed:
     run = SimpleNamespace(
         scratch=tmp_path,
         exit_code=lambda: 1,
-        log_end=lambda num=0: log,
+        log_end=lambda num=0, report=False: log,
         isolation=SimpleNamespace(covered=False, denied=False, network=False),
         wait=lambda *_, **__: False,
         thaw=lambda: None,

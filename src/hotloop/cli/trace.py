@@ -131,7 +131,8 @@ def diff_command(
     screen = new_screen()
     screen.show(walk.render_blocks(list(differences(diff, top))))
     again = ["hotloop", "trace", "analyze", diff.after]
-    screen.show(next_steps([("what the device waits for now", again)]))
+    now = "what the device waits for now" if diff.device_after else "what takes the time now"
+    screen.show(next_steps([(now, again)]))
     return ExitCode.DONE
 
 

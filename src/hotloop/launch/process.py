@@ -16,6 +16,7 @@ from typing import IO
 import psutil
 
 from hotloop.launch.isolation.decide import Isolation, guarded_environment, wrap
+from hotloop.launch.log_tail import without_report
 from hotloop.launch.no_input import NoInput
 from hotloop.launch.process_ids import ProcessIds
 from hotloop.launch.watchdog import guard
@@ -25,6 +26,8 @@ from hotloop.probe.process.config import VARIABLE
 _PR_SET_CHILD_SUBREAPER = 36
 MINDER_PATIENCE_S = 8.0
 """The subreaper gives processes that wait for a device five seconds."""
+REPORT_BYTES = 16 << 10
+"""Of torchrun's report on the ranks that failed: 3 KB for two, and 0.3 more for each further one."""
 
 
 class Run:
@@ -138,14 +141,20 @@ class Run:
             time.sleep(poll_s)
         return True
 
-    def log_end(self, num_lines: int = 12) -> str:
-        """Return the end of the output, for a message."""
+    def log_end(self, num_lines: int = 12, *, report: bool = False) -> str:
+        """Return the end of the output, for a message.
+
+        Args:
+            num_lines: so many lines.
+            report: with torchrun's on the ranks that failed, which comes after what they said themselves.
+        """
         if self.log is None or not self.log.exists():
             return ""
         with self.log.open("rb") as file:
-            file.seek(max(0, self.log.stat().st_size - 512 * num_lines))
+            file.seek(max(0, self.log.stat().st_size - 512 * num_lines - REPORT_BYTES))
             text = file.read().decode(errors="replace")
-        return "\n".join(text.splitlines()[-num_lines:])
+        lines = text.splitlines()
+        return "\n".join((lines if report else without_report(lines))[-num_lines:])
 
     def _signal(self, number: signal.Signals) -> None:
         for process in self.tree():

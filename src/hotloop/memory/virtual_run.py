@@ -158,9 +158,9 @@ def _run_once(machine: VirtualMachine, wanted: Wanted, *, limit_s: float) -> tup
         _keep_compiled(folder, machine.cache)
         report = seen.report()
         if report is None or not (report.configurations or report.look):
-            raise nothing_planned(folder, code, run.log_end(LOG_LINES), limit_s)
+            raise nothing_planned(folder, code, run.log_end(LOG_LINES, report=True), limit_s)
         failed = code not in (None, 0) and not report.finished
-        return report, how_it_failed(run.log_end(LOG_LINES), code) if failed else None
+        return report, how_it_failed(run.log_end(LOG_LINES, report=True), code) if failed else None
     finally:
         remove(scratch)
 

@@ -41,3 +41,13 @@ class Monitors(msgspec.Struct, frozen=True, kw_only=True):
             for full, monitor in self.metrics.items()
             if full.startswith(f"{name}{{")
         }
+
+    def of_own_gpus(self, name: str) -> dict[str, Monitor]:
+        """Return a metric of GPUs, without those that the driver saw no process of the program on."""
+        own = self.labelled("gpu_own_num_processes")
+        unused = {label for label, monitor in own.items() if not monitor.max}
+        return {
+            label: monitor
+            for label, monitor in self.labelled(name).items()
+            if label.split(",")[0] not in unused
+        }

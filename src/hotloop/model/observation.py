@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from hotloop.model.ceilings import Ceilings, Prediction
-from hotloop.model.deep import Deep
+from hotloop.model.deep import Deep, HostLine
 from hotloop.model.inference import Inference
 from hotloop.model.memory_account import PeakAccount
 from hotloop.model.monitors import Monitors
@@ -91,6 +91,8 @@ class RankObservation(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: int | None = None
     page_faults: float | None = None
     """Minor page faults of a step, of all threads: buffers that were given back, and are faulted in anew."""
+    lines: tuple[HostLine, ...] = ()
+    """Of the rank that the others wait for: where its host's time goes, the most expensive first."""
 
 
 class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):

@@ -62,6 +62,8 @@ class Operators(msgspec.Struct, frozen=True, kw_only=True):
     """Device time per step in all of them; None: nothing runs on a device."""
     operators: tuple[Operator, ...]
     """The most expensive first."""
+    busy_s: float | None = None
+    """In which the busiest device worked, per step, for operators or not; None: none did, or of an earlier version."""
     timeline: DetailedTimeline | None = None
     """None: of an earlier version; left out of JSON."""
 

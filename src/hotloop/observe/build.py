@@ -22,7 +22,7 @@ from hotloop.observe.decode.processes import (
 )
 from hotloop.observe.decode.spans import DEVICE, Timeline
 from hotloop.observe.decode.spans import timelines as timelines_of
-from hotloop.observe.run_account.account import account
+from hotloop.observe.run_account.account import account, split_like
 from hotloop.observe.steps.epochs import epoch_steps
 from hotloop.observe.steps.job import observe_ranks
 from hotloop.observe.steps.ranks import MIN_STEPS, steady_windows
@@ -93,6 +93,8 @@ def build(
     program = _marked(program_facts(processes.get(lead.pid) if lead else None, script), lead, anchor)
     sites = program_sites(processes.get(lead.pid) if lead else None, Path.cwd())
     timed = on_device.get(lead.pid, lead) if lead else None
+    on_clock = on_device.get(lead.pid) if lead else None
+    run = account(lead, anchor, begin_s, end_s, on_clock, simulates=bool(program.simulators))
     return Observation(
         command=redacted_words(command),
         step=_of_all(main.step, trained) if main and main.step else None,
@@ -101,14 +103,7 @@ def build(
         evaluated=main.evaluated if main else None,
         ranks=tuple(trained),
         memory=_memory(trained, program, processes),
-        run=account(
-            lead,
-            anchor,
-            begin_s,
-            end_s,
-            on_device.get(lead.pid) if lead else None,
-            simulates=bool(program.simulators),
-        ),
+        run=split_like(run, main.phases) if main and len(trained) > 1 else run,
         inference=inference(timed, anchor, steady_windows(timed, anchor)) if timed and anchor else None,
         clock="device" if lead and lead.pid in on_device else "host",
         coverage=tuple(_coverage(main, program, anchor, processes.get(lead.pid) if lead else None)),

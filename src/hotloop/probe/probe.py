@@ -62,6 +62,8 @@ class Probe:
             lean=config.lean and not config.follow_memory,
         )
         self.boundary.on_look.append(self.facts.page_faults.look)
+        if self.folder is not None:
+            self.boundary.on_look.append(lambda _: self.facts.sample_communication())
         self.boundary.on_look.append(self._on_look)
         self.boundary.on_hold.append(self._on_hold)
         self._noted: set[str] = set()

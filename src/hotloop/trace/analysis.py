@@ -5,18 +5,18 @@ import numpy as np
 
 from hotloop.model.finding import Finding
 from hotloop.trace.causes.critical_path import CriticalPath, NoCriticalPath, critical_path
-from hotloop.trace.causes.idle import IdleCause, IdleCauses, IdleSplit
+from hotloop.trace.causes.device_work import DeviceTimeline, StepTimeline, device_work
+from hotloop.trace.causes.idle import IdleCause
 from hotloop.trace.causes.patterns import Seen, find_patterns
 from hotloop.trace.causes.synchronizations import SyncSite, find_syncs
 from hotloop.trace.facts.coverage import TraceCoverage, trace_coverage
-from hotloop.trace.facts.health import HealthNote, health_notes
-from hotloop.trace.facts.intervals import clip, subtract
+from hotloop.trace.facts.health import HealthNote, health_notes, lacks_device_work
 from hotloop.trace.facts.kernels import KernelRow, kernel_rows
 from hotloop.trace.facts.memory import MemoryUse, memory_use
 from hotloop.trace.facts.modules import ModuleRow, module_rows
 from hotloop.trace.facts.operators import OperatorRow, operator_rows
 from hotloop.trace.facts.peaks import peak_of
-from hotloop.trace.facts.steps import Step, find_steps
+from hotloop.trace.facts.steps import find_steps
 from hotloop.trace.facts.timeline import DeviceSweep, DeviceTime
 from hotloop.trace.link.linked_trace import LinkedTrace, link_trace
 from hotloop.trace.read.columns import Array
@@ -33,18 +33,6 @@ class StreamTime(msgspec.Struct, frozen=True, kw_only=True):
     time: DeviceTime
 
 
-class StepTimeline(msgspec.Struct, frozen=True, kw_only=True):
-    """One step by the profiler's marks; the device's work is cut at the step's ends on the host."""
-
-    number: int
-    span_us: float
-    busy_us: float
-    idle_us: float
-    data_us: float
-    """Host time inside the DataLoader."""
-    idle_causes: dict[str, float]
-
-
 class TraceAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """What one trace says; names carry units, None is not known."""
 
@@ -56,7 +44,10 @@ class TraceAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     num_bytes: int
     health: tuple[HealthNote, ...]
     device: DeviceTime | None
-    """None: there are no device events."""
+    """Of the device that was busy longest, as are `idle_causes`, `data_share`, `steps` and `findings`; None: there are
+    no device events."""
+    devices: tuple[DeviceTimeline, ...]
+    """Of each device that has events."""
     coverage: TraceCoverage | None
     """What share of device time the figures below rest on; None: there is none."""
     idle_causes: dict[str, float]
@@ -92,16 +83,26 @@ def analyze_linked(linked: LinkedTrace, limit: int | None = None, window: str | 
     """The same for a trace whose call tree is worked out already."""
     trace = linked.trace
     steps = find_steps(trace)
-    sweep = DeviceSweep(trace.device)
-    causes = IdleCauses(linked)
-    idle, _ = causes.split(sweep.busy, sweep.low, sweep.high)
-    syncs = find_syncs(linked)
+    devices = [device_work(linked, device) for device in np.unique(trace.device.device).tolist()]
+    main = max(devices, key=lambda one: one.sweep.busy.total, default=None) or device_work(linked, 0)
+    timelines = tuple(one.timeline for one in devices if one.timeline is not None)
+    timeline = main.timeline
+    syncs = find_syncs(linked, main.idle_when[IdleCause.SYNCHRONIZATION])
     kernels = kernel_rows(linked)
-    name = device_name(trace)
+    name = device_name(trace, main.device)
     operators = operator_rows(linked, peak_of(name) if name else None)
-    device = sweep.times()
-    seen = Seen(linked, steps, device, idle, syncs, kernels, operators)
-    timelines = _step_timelines(sweep, causes, steps)
+    health = health_notes(linked, steps)
+    is_whole = main.linked is linked
+    seen = Seen(
+        main.linked,
+        steps,
+        main.sweep.times(),
+        main.idle,
+        syncs,
+        kernels if is_whole else kernel_rows(main.linked),
+        operators if is_whole else operator_rows(main.linked, None),
+        knows_idle=not lacks_device_work(health),
+    )
     path = critical_path(linked, window)
     return TraceAnalysis(
         file=trace.label,
@@ -110,13 +111,14 @@ def analyze_linked(linked: LinkedTrace, limit: int | None = None, window: str | 
         device_name=name,
         num_events=trace.tally.num_events,
         num_bytes=trace.num_bytes,
-        health=health_notes(linked, steps),
-        device=device if sweep.num else None,
+        health=health,
+        device=timeline.time if timeline else None,
+        devices=timelines,
         coverage=trace_coverage(linked, operators),
-        idle_causes=_named(idle) if sweep.num else {},
-        data_share=_data_share(sweep, causes, steps),
+        idle_causes=timeline.idle_causes if timeline else {},
+        data_share=main.data_share(steps),
         streams=_stream_times(trace),
-        steps=timelines,
+        steps=main.steps(steps),
         syncs=syncs,
         kernels=kernels[:limit],
         operators=operators[:limit],
@@ -128,19 +130,10 @@ def analyze_linked(linked: LinkedTrace, limit: int | None = None, window: str | 
     )
 
 
-def device_name(trace: Trace) -> str | None:
-    """The name of the device that most events ran on; None: the trace does not say."""
+def device_name(trace: Trace, used: int) -> str | None:
+    """The name of a device, or else of the first that the trace names; None: it names none."""
     names = {device.id: device.name for device in trace.metadata.devices}
-    if len(trace.device):
-        ids, counts = np.unique(trace.device.device, return_counts=True)
-        used = names.get(int(ids[counts.argmax()]))
-        if used:
-            return used
-    return next(iter(names.values()), None)
-
-
-def _named(idle: IdleSplit) -> dict[str, float]:
-    return {f"{cause.value}_us": ns / 1000 for cause, ns in idle.ns.items()}
+    return names.get(used) or next(iter(names.values()), None)
 
 
 def _stream_times(trace: Trace) -> tuple[StreamTime, ...]:
@@ -155,36 +148,6 @@ def _stream_times(trace: Trace) -> tuple[StreamTime, ...]:
 def _on(trace: Trace, device: int, stream: int) -> Array:
     chosen: Array = (trace.device.device == device) & (trace.device.stream == stream)
     return chosen
-
-
-def _step_timelines(
-    sweep: DeviceSweep, causes: IdleCauses, steps: tuple[Step, ...]
-) -> tuple[StepTimeline, ...]:
-    found = []
-    for step in steps:
-        busy = clip(sweep.busy, step.start_ns, step.end_ns)
-        idle, _ = causes.split(busy, step.start_ns, step.end_ns)
-        span = step.end_ns - step.start_ns
-        found.append(
-            StepTimeline(
-                number=step.number,
-                span_us=span / 1000,
-                busy_us=busy.total / 1000,
-                idle_us=(span - busy.total) / 1000,
-                data_us=clip(causes.data, step.start_ns, step.end_ns).total / 1000,
-                idle_causes=_named(idle),
-            )
-        )
-    return tuple(found)
-
-
-def _data_share(sweep: DeviceSweep, causes: IdleCauses, steps: tuple[Step, ...]) -> float | None:
-    """DataLoader time that no device work hides, over all steps and the device work they left behind."""
-    if not steps or not len(causes.data):
-        return None
-    low, high = steps[0].start_ns, max(steps[-1].end_ns, sweep.high if sweep.num else steps[-1].end_ns)
-    data = subtract(clip(causes.data, low, high), sweep.busy)
-    return data.total / (high - low) if high > low else None
 
 
 __all__ = ["IdleCause", "TraceAnalysis", "analyze_linked", "analyze_trace"]

@@ -32,8 +32,8 @@ PAGES: dict[str, TracePage] = {
         "Keep the value on the device, or read it every N steps.",
     ),
     "pageable-copy": TracePage(
-        "Copies from memory that is not pinned",
-        "Copies between host and device that the trace names `Pageable`.",
+        "Copies to the device from memory that is not pinned",
+        "Copies to the device that the trace names `Pageable`. Those to the host are under `sync-in-step`.",
         "The driver copies such memory in pieces through a buffer of its own, and the host waits meanwhile.",
         "`DataLoader(pin_memory=True)` together with `tensor.to(device, non_blocking=True)`.",
     ),
@@ -75,7 +75,8 @@ PAGES: dict[str, TracePage] = {
     ),
     "extra-copies": TracePage(
         "Much of the device's time only copies tensors",
-        "Device time under operators that copy: `copy_`, `contiguous`, `clone`, `cat`, conversions of type.",
+        "Device time under operators that copy: `copy_`, `contiguous`, `clone`, conversions of type. "
+        "Copies from and to the host do not count.",
         "A copy reads and writes every byte and computes nothing.",
         "Drop what is not needed, or let `torch.compile` fuse it into its neighbours.",
     ),

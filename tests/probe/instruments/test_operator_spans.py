@@ -6,13 +6,20 @@ from types import SimpleNamespace
 from typing import Any
 
 from hotloop.probe.instruments import operator_spans as spans
-from hotloop.probe.instruments.operator_spans import operator_spans
+from hotloop.probe.instruments.operator_spans import device_busy_us, operator_spans
 
 MS = 1_000_000
 
 
 def _event(
-    name: str, begin_us: float, spent_us: float, *, device: str = "CPU", track: int = 1, inside: Any = None
+    name: str,
+    begin_us: float,
+    spent_us: float,
+    *,
+    device: str = "CPU",
+    track: int = 1,
+    inside: Any = None,
+    **more: Any,
 ) -> Any:
     return SimpleNamespace(
         name=name,
@@ -21,6 +28,7 @@ def _event(
         thread=track,
         device_resource_id=track,
         cpu_parent=inside,
+        **{"device_index": 0, "is_user_annotation": False, **more},
     )
 
 
@@ -57,3 +65,24 @@ def test_of_a_long_window_the_last_two_steps_are_drawn() -> None:
     seen = operator_spans(events, 0, [at * MS for at in range(6)])
     assert [span[2] for span in seen["spans"]] == [MS // 2, 3 * MS // 2]
     assert (seen["begin_ns"], seen["end_ns"]) == (3 * MS, 5 * MS)
+
+
+def test_a_device_is_busy_with_work_and_not_with_the_marks_around_it() -> None:
+    """Kernels of two streams and of a graph that no operator launched; the optimizer's mark is no work."""
+    events = [
+        _event("aten::mm", 0, 500),
+        _event("sgemm", 100, 40, device="CUDA", track=7),
+        _event("ncclDevKernel", 120, 40, device="CUDA", track=20),
+        _event("fused_adam", 300, 20, device="CUDA", track=7),
+        _event("Optimizer.step#AdamW.step", 90, 900, device="CUDA", track=7, is_user_annotation=True),
+    ]
+    assert device_busy_us(events) == 80
+    seen = operator_spans(events, 0, [0, MS])
+    assert "Optimizer.step#AdamW.step" not in seen["names"]
+
+
+def test_of_several_devices_the_busiest_counts() -> None:
+    """Two halves of a model that take turns: either device idles while the other works."""
+    events = [_event("sgemm", 100 * at, 100, device="CUDA", track=7, device_index=at % 2) for at in range(9)]
+    assert device_busy_us(events) == 500
+    assert device_busy_us([_event("aten::mm", 0, 500)]) is None

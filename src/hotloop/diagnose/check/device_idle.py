@@ -18,15 +18,15 @@ HOST = "host"
 
 
 def idle_share(observation: Observation) -> float | None:
-    """Return the share of the step in which the device does nothing; None: there is none, or it was not measured.
+    """Return the share of the step in which the busiest device does nothing; None: there is none, or not measured.
 
-    The kernels' time is from the operators' window, the step from the light one, which no profiler slows. Kernels that
-    run at once on several streams add up: the idle share is then too small, never too large.
+    The kernels' time is from the operators' window, the step from the light one, which no profiler slows.
     """
     operators = observation.deep.operators if observation.deep is not None else None
-    if operators is None or operators.device_s is None or observation.step is None:
+    if operators is None or observation.step is None:
         return None
-    return min(1.0, max(0.0, 1.0 - operators.device_s / observation.step.whole_s))
+    busy_s = operators.device_s if operators.busy_s is None else operators.busy_s
+    return None if busy_s is None else min(1.0, max(0.0, 1.0 - busy_s / observation.step.whole_s))
 
 
 def capped_by_idle(rule: Rule, symptom: Symptom, observation: Observation) -> Symptom:

@@ -8,6 +8,7 @@ from math import inf
 
 from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.lines.hot_line import BELONGS, calls_a_module, samples_of
+from hotloop.diagnose.lines.line_price import line_price
 from hotloop.model.deep import Deep, Frame, HostSamples, Sample
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.observation import Observation, Phase
@@ -20,12 +21,12 @@ TURNS = 16
 MANY_OPERATORS = 1500
 """In a step: then turns are many, and each may call a module of modules (a layer with its activation)."""
 MIN_SHARE_TO_REPORT = 0.1
-"""Share of the samples."""
+"""Share of the step, with the backward."""
 Loop = ast.For | ast.While | ast.ListComp | ast.GeneratorExp
 
 
 def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Finding]:
-    """Yield the outermost loops that hold much of the step, all of it forward, and whose turns stand for themselves.
+    """Yield the outermost loops that hold much of the step, with their backward, and whose turns stand for themselves.
 
     Loops over a model's layers are left out, and recurrences: both are loops by nature. Prices come from elsewhere.
 
@@ -47,7 +48,7 @@ def forward_loops(observation: Observation, files: Iterable[str]) -> Iterator[Fi
             if (
                 loop.lineno > end
                 and not _is_natural(loop, many=many)
-                and _is_slow(host, own, path, loop, 1 + many)
+                and _is_slow(observation, host, own, path, loop, 1 + many)
                 and not _keeps_state(host, own, path, loop)
             ):
                 end = lines_of(loop)[-1]
@@ -78,10 +79,13 @@ def _loops(path: str, lines: set[int]) -> list[Loop]:
     return sorted(found, key=lambda loop: (loop.lineno, -(loop.end_lineno or 0)))
 
 
-def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop, deepest: int) -> bool:
-    """Whether much of the time is under the loop's body, all of that in the forward, and in nothing large.
+def _is_slow(
+    observation: Observation, host: HostSamples, own: list[Sample], path: str, loop: Loop, deepest: int
+) -> bool:
+    """Whether much of the time is the loop's body with its backward, run in the forward, and in nothing large.
 
     Args:
+        observation: for the price of the lines.
         host: for its frames.
         own: the training thread's samples.
         path: of the loop's file.
@@ -89,10 +93,18 @@ def _is_slow(host: HostSamples, own: list[Sample], path: str, loop: Loop, deepes
         deepest: modules in one another that the loop may call: a loop over views runs a whole encoder in each turn.
     """
     inside = lines_of(loop)
-    under = [sample for sample in own if _modules_below(host, sample, path, inside) <= deepest]
-    whole = sum(sample.spent_s for sample in under)
-    forward = sum(sample.spent_s for sample in under if sample.phase == Phase.FORWARD.value)
-    return whole >= MIN_SHARE_TO_REPORT * sum(sample.spent_s for sample in own) and forward >= BELONGS * whole
+    depths = [_modules_below(host, sample, path, inside) for sample in own]
+    under = [sample for sample, depth in zip(own, depths, strict=True) if depth < inf]
+    shallow = [sample for sample, depth in zip(own, depths, strict=True) if depth <= deepest]
+    forward = [sample for sample in shallow if sample.phase == Phase.FORWARD.value]
+    if not forward or _spent(forward) < BELONGS * _spent(shallow):
+        return False
+    share = line_price(observation, path, inside).cost.share
+    return share * _spent(shallow) / _spent(under) >= MIN_SHARE_TO_REPORT
+
+
+def _spent(samples: list[Sample]) -> float:
+    return sum(sample.spent_s for sample in samples)
 
 
 def _keeps_state(host: HostSamples, own: list[Sample], path: str, loop: Loop) -> bool:

@@ -13,6 +13,9 @@ from pathlib import Path
 import psutil
 
 LOOPBACK = "127.0.0.1"
+_MAPPED = "mapped-loopback"
+"""What an address is called in the form that an IPv6 socket has for it. torch asks for that name at every connection of
+ranks; without an answer here it would ask the name server, which is another machine."""
 
 
 def own_addresses() -> list[str]:
@@ -32,6 +35,7 @@ def hosts_file(scratch: Path, known: Path = Path("/etc/hosts")) -> str | None:
         return None
     names = sorted({socket.gethostname(), socket.getfqdn()} - {"localhost"})
     others = [line for line in known.read_text().splitlines() if not set(names) & set(line.split()[1:])]
+    mapped = [f"::ffff:{address} {_MAPPED}" for address in (LOOPBACK, *own_addresses())]
     path = scratch / "hosts"
-    path.write_text("\n".join([f"{LOOPBACK} localhost {' '.join(names)}", *others]) + "\n")
+    path.write_text("\n".join([f"{LOOPBACK} localhost {' '.join(names)}", *mapped, *others]) + "\n")
     return str(path)

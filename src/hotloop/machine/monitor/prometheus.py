@@ -32,6 +32,7 @@ _HELP = {
     "gpu_temperature_c": "Core temperature in degrees Celsius.",
     "gpu_clock_hz": "Compute clock.",
     "gpu_throttled_ratio": "1 where clocks are held down; by reason where there is one.",
+    "gpu_own_num_processes": "Processes on the device that are the observed program's.",
     "gpu_foreign_num_processes": "Processes on the device that are not the observed program's.",
 }
 

@@ -163,8 +163,9 @@ class GpuSource:
                 for reason in seen.throttle_reasons:
                     sample[Metric("gpu_throttled_ratio", (*label, ("reason", reason)))] = 1.0
             foreign = None if seen.pids is None else num_foreign(seen.pids, ours, processes)
-            if foreign is not None:
+            if foreign is not None and seen.pids is not None:
                 sample[Metric("gpu_foreign_num_processes", label)] = float(foreign)
+                sample[Metric("gpu_own_num_processes", label)] = float(len(set(seen.pids)) - foreign)
         return sample
 
 

@@ -40,7 +40,7 @@ def look(
         HotloopError: there is no such process, it cannot be read, or none of its threads ran Python.
     """
     command = _command(pid)
-    host = _samples(stacks(pid, seconds), seconds)
+    host, ranks = _samples(stacks(pid, seconds), seconds)
     if not host.samples:
         raise HotloopError(
             f"process {pid} and its children ran no Python in these {seconds:.0f} s",
@@ -54,7 +54,7 @@ def look(
         ranks=(),
         memory=Memory(peak_bytes=None, device="host", method=_UNSEEN),
         run=RunAccount(wall_s=seconds, parts={}),
-        coverage=tuple(_unseen(host)),
+        coverage=(*_unseen(host), *ranks),
         program=ProgramFacts(),
         anchor=None,
         machine=msgspec.to_builtins(identity()),
@@ -78,16 +78,23 @@ class _Seen:
 
     thread: str
     """With its process: unique."""
+    processes: tuple[str, ...]
+    """Its own is the last, before it are those that started it; empty: there is one alone."""
     frames: tuple[int, ...]
     num: int
 
 
-def _samples(stacks: _Stacks, seconds: float) -> HostSamples:
+def _samples(stacks: _Stacks, seconds: float) -> tuple[HostSamples, list[Coverage]]:
+    """Return the samples of the process that trains, and what is left out: other ranks, with their workers."""
     numbers: dict[Frame, int] = {}
-    seen = [_read(stack, num, numbers) for stack, num in stacks]
+    every = [_read(stack, num, numbers) for stack, num in stacks]
     frames = list(numbers)
     rows: dict[tuple[tuple[int, ...], str, str | None], int] = defaultdict(int)
-    lead = _training_thread(seen, frames)
+    lead = _training_thread(every, frames)
+    shown = next((one.processes for one in every if one.thread == lead), ())
+    trainers = {one.processes[-1] for one in every if one.processes and _trains(one, frames)}
+    others = trainers - set(shown)
+    seen = [one for one in every if not others & set(one.processes)]
     for one in seen:
         own = [frames[at] for at in one.frames]
         if one.thread == lead:
@@ -98,7 +105,7 @@ def _samples(stacks: _Stacks, seconds: float) -> HostSamples:
             rows[one.frames, "thread", None] += one.num
     samples = [Sample(*row, spent_s=num / RATE, num=num) for row, num in rows.items()]
     samples.sort(key=lambda sample: -sample.spent_s)
-    return HostSamples(
+    host = HostSamples(
         num_steps=None,
         window_s=seconds,
         interval_s=1 / RATE,
@@ -106,13 +113,27 @@ def _samples(stacks: _Stacks, seconds: float) -> HostSamples:
         frames=tuple(frames),
         samples=tuple(samples),
     )
+    return host, [_left_out(shown, len(others))] if others else []
+
+
+def _left_out(shown: tuple[str, ...], num: int) -> Coverage:
+    name = shown[-1].partition(":")[0]
+    return Coverage("ranks", f"{num + 1} processes train there, and {name} is shown; --pid takes any of them")
+
+
+def _trains(one: _Seen, frames: Sequence[Frame]) -> bool:
+    own = [frames[at] for at in one.frames]
+    return made_batch(own) is None and phase_of(own) in _TRAINS
 
 
 def _read(stack: tuple[str, ...], num: int, numbers: dict[Frame, int]) -> _Seen:
     """py-spy puts `process 12:"python train.py"` and `thread (15): MainThread` before the frames."""
     heads = [word for word in stack if word.startswith(("process ", "thread (")) and ".py:" not in word]
     frames = [read_frame(word) for word in stack if word not in heads]
-    return _Seen(";".join(heads), tuple(numbers.setdefault(frame, len(numbers)) for frame in frames), num)
+    processes = tuple(word for word in heads if word.startswith("process "))
+    return _Seen(
+        ";".join(heads), processes, tuple(numbers.setdefault(frame, len(numbers)) for frame in frames), num
+    )
 
 
 def _training_thread(seen: Sequence[_Seen], frames: Sequence[Frame]) -> str:

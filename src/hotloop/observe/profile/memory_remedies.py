@@ -48,6 +48,7 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
         holders: what names of the program hold, beside models.
         slack_bytes: what the allocator of a device has reserved and does not use.
         num_samples: of the batch; None: not known.
+        on_rocm: the device is AMD's, whose allocator has no segments that grow.
     """
 
     by_class: Mapping[str, int]
@@ -59,6 +60,7 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
     holders: Sequence[Holder] = ()
     slack_bytes: int = 0
     num_samples: int | None = None
+    on_rocm: bool = False
 
     @property
     def asked_bytes(self) -> int:
@@ -265,7 +267,7 @@ def _kept(held: HeldMemory) -> Iterator[Remedy]:
 
 
 def _fragments(held: HeldMemory) -> Iterator[Remedy]:
-    if held.slack_bytes and held.device != "cpu":
+    if held.slack_bytes and held.device != "cpu" and not held.on_rocm:
         yield Remedy(
             change="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
             numerics=Numerics.EXACT,

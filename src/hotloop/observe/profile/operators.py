@@ -33,6 +33,7 @@ class _Seen(msgspec.Struct, frozen=True, kw_only=True):
     num: int
     self_us: float
     device_us: float | None
+    busy_us: float | None = None
     spans: Spans | None = None
 
 
@@ -52,6 +53,7 @@ def read_operators(folder: Path, file: DeepFile, timeline: Timeline) -> Operator
         num=seen.num / file.steps,
         self_s=seen.self_us * US / file.steps,
         device_s=None if seen.device_us is None else seen.device_us * US / file.steps,
+        busy_s=None if seen.busy_us is None else seen.busy_us * US / file.steps,
         operators=tuple(
             sorted((one for one in operators if one.share >= _LEAST), key=lambda one: -one.share)
         ),

@@ -99,8 +99,9 @@ OTHERS_S = 3.0
 POLL_S = 0.02
 WRITING_S = 20.0
 """What an instrument may take to put together what it saw, after its window: a trace of a large step takes seconds."""
-_STUCK_STEPS = 10
-"""A boundary is overdue after so many steps' time, however short a restart is: profilers make steps longer."""
+_STUCK_STEPS = 30
+"""A boundary is overdue after so many steps' time, however short a restart is: profilers make steps longer (of 35,000
+small operations 17 times, where each is looked at)."""
 
 
 class Program(Protocol):

@@ -23,6 +23,7 @@ from hotloop.model.out_of_memory import OutOfMemory
 from hotloop.observe.build import build, leading
 from hotloop.observe.coverage import no_step, with_gaps
 from hotloop.observe.decode.spans import timelines
+from hotloop.observe.profile.late_lines import with_late_lines
 from hotloop.observe.profile.memory_snapshot import keep_snapshot
 from hotloop.observe.profile.profile import Seen, read_seen
 from hotloop.observe.profile.windows import Ending, by_worth, orders
@@ -160,7 +161,7 @@ def _first_run(
         largest_bytes=largest_process(monitor.columns),
         num_kills=None if kills is None else (kernel_kills() or 0) - kills,
         lead=leading(known),
-        log_end=run.log_end(NUM_LINES),
+        log_end=run.log_end(NUM_LINES, report=True),
     )
     no_memory = _no_memory(live, argv, environment, isolation, failure, progress)
     blame = None
@@ -183,6 +184,7 @@ def _first_run(
     too_short = deadline.no_time if watch.cut_short and exit_code is None else None
     observation = with_gaps(observation, isolation, lost=lost, interrupted=interrupted, too_short=too_short)
     observation = msgspec.structs.replace(observation, out_of_memory=no_memory)
+    observation = with_late_lines(observation, folder, known)
     observation = with_monitors(observation, monitor.columns, monitor.errors, known, begin_s, watch.lead_pid)
     if observation.step is None and not interrupted:
         late = deadline if watch.timed_out else None

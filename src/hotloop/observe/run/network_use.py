@@ -46,6 +46,7 @@ class NetworkUse:
         self._clock = clock
         self._first_s: float | None = None
         self._seen = 0
+        self._without: int | None = None
         self.reaches_out: bool | None = True if asked_for else False if self._own else None
         """Whether trials have to share this machine's network; None: not seen yet."""
 
@@ -64,13 +65,18 @@ class NetworkUse:
             self._first_s = self._clock()
         return self._first_s is not None and seen > before and self._clock() - self._first_s > PATIENCE_S
 
+    def trains(self) -> None:
+        """Say that steps are taken: what was tried before is done without."""
+        if self._own and self._without is None:
+            self._without = attempts(self._run.pid, self._run.scratch).outside
+
     def check(self, code: int | None, *, waited: bool) -> None:
         """Demand that the run, ended, did not fail because it had no network.
 
         Raises:
             NeedsNetwork: it did, as far as can be seen.
         """
-        tried = attempts(self._run.pid, self._run.scratch).outside if self._own else 0
+        tried = attempts(self._run.pid, self._run.scratch).outside - (self._without or 0) if self._own else 0
         if tried and (waited or code not in _ENDED_BY_HAND):
             raise NeedsNetwork(tried)
 

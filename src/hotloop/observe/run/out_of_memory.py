@@ -236,6 +236,7 @@ def _told(value: Mapping[str, Any], first: Mapping[str, Any] | None, failure: Fa
         holders=holders,
         slack_bytes=reserved - allocated if reserved is not None and allocated is not None else 0,
         num_samples=(value.get("batch") or {}).get("samples"),
+        on_rocm=bool(value.get("on_rocm")),
     )
     return OutOfMemory(
         error=value.get("error") or (first or {}).get("error") or "",

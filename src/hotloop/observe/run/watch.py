@@ -49,6 +49,9 @@ class Network(Protocol):
     def waits(self) -> bool:
         """Whether it has tried other machines for a while and still does."""
 
+    def trains(self) -> None:
+        """Say that steps are taken."""
+
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """What is wanted of a run.
@@ -192,6 +195,7 @@ class Watch:
         if lead is None or not steady:
             self._progress("waiting for the first steps")
             return False
+        self._network.trains()
         rule, details = self._wishes.rule, self._wishes.details
         middle = sorted(window.duration_s for window in steady)[len(steady) // 2]
         measured = measured_s(lead, steady)

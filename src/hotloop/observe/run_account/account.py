@@ -11,7 +11,7 @@ from statistics import median
 
 import msgspec
 
-from hotloop.model.observation import Anchor, Phase, RunAccount
+from hotloop.model.observation import Anchor, Phase, PhaseTime, RunAccount
 from hotloop.observe.decode.intervals import cut
 from hotloop.observe.decode.spans import Span, Stretch, Timeline
 from hotloop.observe.run_account.interval_names import DIRECT, Stage, Usual, name_pieces, with_own_forwards
@@ -64,6 +64,23 @@ def account(
         ledger.step(spans[before + 1 : end + 1], step)
     _add_tail(ledger, timeline, ends[-1], end_s)
     return _counted(ledger.closed(wall_s), timeline, ends)
+
+
+def split_like(run: RunAccount, phases: Mapping[Phase, PhaseTime]) -> RunAccount:
+    """Return the account with the time of its steps split as the phases of the mean step are.
+
+    What a rank waited for others is known of the steps alone that all ranks were measured over. What is in no phase
+    stays as it is: parts of it have names of their own.
+    """
+    shares = {f"step_{phase.value}_s": one.share for phase, one in phases.items() if phase is not Phase.OTHER}
+    total = sum(shares.values())
+    if not total:
+        return run
+    named = {f"step_{phase.value}_s" for phase in Phase if phase is not Phase.OTHER}
+    spent_s = sum(run.parts.get(name, 0.0) for name in named)
+    kept = {name: seconds for name, seconds in run.parts.items() if name not in named}
+    split = {name: spent_s * share / total for name, share in shares.items() if share > 0}
+    return msgspec.structs.replace(run, parts={**split, **kept})
 
 
 def _plays(timeline: Timeline, num_steps: int) -> bool:

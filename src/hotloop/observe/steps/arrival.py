@@ -8,10 +8,9 @@ nobody. What the others were in it before it came is communication, whatever the
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 
 from hotloop.model.observation import Phase
 from hotloop.observe.decode.spans import Span, Timeline
@@ -20,7 +19,7 @@ from hotloop.probe.record.events import Kind
 
 TOGETHER = 0.5
 """Ends of a span lie together where they are apart by less than half of what its beginnings are: halfway between a span
-that aligns ranks at once, and one that carries their distance on."""
+that aligns ranks at once, and one that carries their distance on. Over all steps: a rank may be late in a few alone."""
 
 Place = tuple[Kind, int]
 """The n-th span of a kind within a step."""
@@ -35,7 +34,8 @@ def with_waits(
         steps: the same ones of each rank, by process.
         timelines: their records, on one clock.
     """
-    spans = {pid: _spans(each, timelines[pid]) for pid, each in steps.items()}
+    ended = {pid: _ended(each, timelines[pid]) for pid, each in steps.items()}
+    spans = {pid: [_placed(each) for each in every] for pid, every in ended.items()}
     together = _together(list(spans.values()))
     moved = {pid: list(each) for pid, each in steps.items()}
     for at in range(min(map(len, steps.values()), default=0)):
@@ -45,26 +45,35 @@ def with_waits(
                 continue
             last_s = max(span.begin_s for span in present.values())
             for pid, span in present.items():
-                waited_s = min(last_s - span.begin_s, span.duration_s)
+                until_s = min(last_s, span.end_s)
+                waited_s = until_s - span.begin_s - _seen_s(ended[pid][at], span.begin_s, until_s)
                 moved[pid][at] = _moved(moved[pid][at], PHASES[span.kind], waited_s)
     return moved
 
 
-def waited_s(before: Sequence[Window], after: Sequence[Window]) -> float:
-    """Return the mean seconds of a step that were moved; 0 where there is none."""
-    moved = [
-        new.phases[Phase.COMMUNICATION] - old.phases[Phase.COMMUNICATION]
+def moved_s(before: Sequence[Window], after: Sequence[Window]) -> list[float]:
+    """Return the seconds that were moved out of each step's backward passes."""
+    return [
+        old.phases[Phase.BACKWARD] - new.phases[Phase.BACKWARD]
         for old, new in zip(before, after, strict=True)
     ]
-    return sum(moved) / len(moved) if moved else 0.0
 
 
-def _spans(steps: Sequence[Window], timeline: Timeline) -> list[dict[Place, Span]]:
+def _ended(steps: Sequence[Window], timeline: Timeline) -> list[list[Span]]:
+    """Return the spans that ended in each step."""
     ends = [span.end_s for span in timeline.spans]
     return [
-        _placed(timeline.spans[bisect_right(ends, step.begin_s) : bisect_right(ends, step.end_s)])
-        for step in steps
+        timeline.spans[bisect_right(ends, step.begin_s) : bisect_right(ends, step.end_s)] for step in steps
     ]
+
+
+def _seen_s(spans: Sequence[Span], begin_s: float, end_s: float) -> float:
+    """Return the time in collectives that a span calls itself, as FSDP's forward does: it is communication already."""
+    return sum(
+        max(0.0, min(span.end_s, end_s) - max(span.begin_s, begin_s))
+        for span in spans
+        if span.kind is Kind.COMMUNICATION and span.depth
+    )
 
 
 def _placed(spans: Sequence[Span]) -> dict[Place, Span]:
@@ -79,14 +88,14 @@ def _placed(spans: Sequence[Span]) -> dict[Place, Span]:
 
 def _together(ranks: Sequence[Sequence[Mapping[Place, Span]]]) -> set[Place]:
     """Return the places at which ranks that came apart leave together."""
-    begins: dict[Place, list[float]] = {}
-    ends: dict[Place, list[float]] = {}
+    begins: defaultdict[Place, float] = defaultdict(float)
+    ends: defaultdict[Place, float] = defaultdict(float)
     for step in zip(*ranks, strict=False):
         for place in set.intersection(*(set(found) for found in step)):
             each = [found[place] for found in step]
-            begins.setdefault(place, []).append(_apart([span.begin_s for span in each]))
-            ends.setdefault(place, []).append(_apart([span.end_s for span in each]))
-    return {place for place in begins if median(ends[place]) < TOGETHER * median(begins[place])}
+            begins[place] += _apart([span.begin_s for span in each])
+            ends[place] += _apart([span.end_s for span in each])
+    return {place for place in begins if ends[place] < TOGETHER * begins[place]}
 
 
 def _apart(moments: Sequence[float]) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from hotloop.model.observation import Anchor, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.observe.decode.spans import Timeline
 from hotloop.observe.steps.rates import rates
-from hotloop.observe.steps.rhythm import NAMES, fold, in_loop_order
+from hotloop.observe.steps.rhythm import fold, in_loop_order
 from hotloop.observe.steps.step_windows import WITHIN, Window, windows
-from hotloop.probe.record.events import Kind
 from hotloop.stats.steady import steady_from
 from hotloop.stats.summary import summarize
 
@@ -44,7 +44,7 @@ def observe_rank(
     anchor: Anchor | None,
     facts: dict[str, Any] | None,
     steady: Sequence[Window],
-    waited_s: float = 0.0,
+    waited_s: Sequence[float] = (),
 ) -> RankObservation:
     """Return what this process did; `step` is None where no whole step was seen.
 
@@ -53,7 +53,7 @@ def observe_rank(
         anchor: what ends a step; None: nothing does.
         facts: what the process says of itself; None: nothing.
         steady: the steps that figures are taken from.
-        waited_s: of each, what is communication already of what DDP measures of it.
+        waited_s: of each, what of its backward passes is communication already; empty: nothing.
     """
     role = "idle" if not steady else "infer" if anchor and anchor.infers else "train"
     facts = facts or {}
@@ -62,7 +62,7 @@ def observe_rank(
         pid=timeline.pid,
         role=role,
         step=_step(timeline, steady, facts, anchor) if steady and anchor else None,
-        phases=_phases(steady, max(0.0, _exposed_s(steady, facts) - waited_s)),
+        phases=phases_of_rank(steady, facts, waited_s),
         other=_other(steady),
         evaluated=_evaluated(steady) if role == "train" else None,
         peak_bytes=facts.get("device_peak_bytes") or facts.get("host_peak_bytes"),
@@ -70,14 +70,36 @@ def observe_rank(
     )
 
 
-def _exposed_s(steady: Sequence[Window], facts: dict[str, Any]) -> float:
-    """Return the wait for other ranks in a step's backward passes, as DDP measured it of one that it reduces after."""
-    each_s: float = facts.get("exposed_communication_s") or 0.0
+def phases_of_rank(
+    steady: Sequence[Window], facts: dict[str, Any], waited_s: Sequence[float]
+) -> dict[Phase, PhaseTime]:
+    """Return the phases of steps; arguments are those of `observe_rank`.
+
+    Shares are of the summed time, so that they add up to 1; a phase that never occurred is left out.
+    """
+    total = sum(window.duration_s for window in steady)
+    if not total:
+        return {}
+    exposed, waited = _exposed(facts), waited_s or [0.0] * len(steady)
+    split = [_without_wait(window.phases, exposed, own) for window, own in zip(steady, waited, strict=True)]
+    sums = {phase: sum(phases[phase] for phases in split) for phase in Phase}
+    return {
+        phase: _phase([phases[phase] for phases in split], max(0.0, spent) / total)
+        for phase, spent in sums.items()
+        if spent > 0
+    }
+
+
+def _exposed(facts: dict[str, Any]) -> float:
+    """Return the share of a step's backward passes in which they wait for other ranks, as DDP measured it; 0: unknown.
+
+    What it measured is of a pass that it reduces after. With a share r of such passes, of which each takes c to compute
+    and a part p of it all to wait, they wait c p / (1 - p), and all passes compute c.
+    """
+    sampled: Sequence[float] = facts.get("exposed_communication") or (0.0,)
     reduced: float | None = facts.get("reduced")
-    if reduced is None or not steady:
-        return each_s
-    passes = sum(window.tokens.count(NAMES[Kind.BACKWARD]) for window in steady) / len(steady)
-    return each_s * reduced * passes
+    part, of = median(sampled), 1.0 if reduced is None else reduced
+    return of * part / (1.0 - part + of * part) if part * of else 0.0
 
 
 def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any], anchor: Anchor) -> StepTime:
@@ -98,25 +120,6 @@ def _step(timeline: Timeline, steady: Sequence[Window], facts: dict[str, Any], a
         tokens_per_s=tokens,
         rhythm=fold(in_loop_order(middle.tokens)),
     )
-
-
-def _phases(steady: Sequence[Window], exposed_s: float) -> dict[Phase, PhaseTime]:
-    """Shares are of the summed time, so that they add up to 1; a phase that never occurred is left out.
-
-    Args:
-        steady: the steps.
-        exposed_s: what of each backward is the wait for other ranks, as DDP itself measured it; 0: unknown.
-    """
-    total = sum(window.duration_s for window in steady)
-    if not total:
-        return {}
-    split = [_without_wait(window.phases, exposed_s) for window in steady]
-    sums = {phase: sum(phases[phase] for phases in split) for phase in Phase}
-    return {
-        phase: _phase([phases[phase] for phases in split], max(0.0, spent) / total)
-        for phase, spent in sums.items()
-        if spent > 0
-    }
 
 
 def _evaluated(steady: Sequence[Window]) -> PhaseTime | None:
@@ -142,10 +145,12 @@ def _phase(samples_s: Sequence[float], share: float) -> PhaseTime:
     return PhaseTime(summary.median_s, share, summary.low_s, summary.high_s)
 
 
-def _without_wait(phases: dict[Phase, float], exposed_s: float) -> dict[Phase, float]:
-    wait = min(exposed_s, phases[Phase.BACKWARD])
+def _without_wait(phases: dict[Phase, float], exposed: float, waited_s: float) -> dict[Phase, float]:
+    """Take the wait out of backward passes from which some of it has been taken already."""
+    left_s = phases[Phase.BACKWARD]
+    wait_s = min(left_s, max(0.0, exposed * (left_s + waited_s) - waited_s))
     return {
         **phases,
-        Phase.BACKWARD: phases[Phase.BACKWARD] - wait,
-        Phase.COMMUNICATION: phases[Phase.COMMUNICATION] + wait,
+        Phase.BACKWARD: left_s - wait_s,
+        Phase.COMMUNICATION: phases[Phase.COMMUNICATION] + wait_s,
     }

@@ -57,10 +57,11 @@ def step_hooks(probe: Probe, slots: Slots) -> Pair:
     """
     recorder, boundary, ident, kind = probe.recorder, probe.boundary, threading.get_ident, Kind.OPTIMIZER
     begins, ends = _BEGINS, _ENDS
-    begun = False  # the beginning of the step under way was recorded; if not, the end stands for both
+    begun: list[int] = []
+    """Slots of the steps under way: a ZeroRedundancyOptimizer's, then that of the optimizer in it. Where no beginning
+    was recorded, the end stands for both."""
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
-        nonlocal begun
         try:
             if recorder.lean:
                 return
@@ -70,21 +71,24 @@ def step_hooks(probe: Probe, slots: Slots) -> Pair:
                 probe.asleep = False
             slot = slots.last_number if slots.last() is optimizer else slots.of(optimizer)
             recorder.append((monotonic_ns() - recorder.base) << TIME_SHIFT | begins[slot])
-            begun = True
+            if slot in begun:  # it raised, and is tried again
+                del begun[begun.index(slot) :]
+            begun.append(slot)
         except Exception:  # the probe fails open
             probe.note("record:optimizer")
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's signature
-        nonlocal begun
         try:
             if ident() == recorder.thread:
                 slot = slots.last_number if slots.last() is optimizer else slots.of(optimizer)
                 now = (monotonic_ns() - recorder.base) << TIME_SHIFT
-                if not begun:
+                if slot in begun:
+                    del begun[begun.index(slot) :]
+                else:
                     recorder.append(now | begins[slot])
-                begun = False
                 recorder.append(now | ends[slot])
-                boundary.ended(kind, slot)
+                if not begun:
+                    boundary.ended(kind, slot)
         except Exception:  # the probe fails open
             probe.note("boundary")
 

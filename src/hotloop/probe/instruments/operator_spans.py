@@ -57,11 +57,36 @@ def operator_spans(events: Sequence[Any], begin_ns: int, ends_ns: Sequence[int])
     }
 
 
+def device_busy_us(events: Sequence[Any]) -> float | None:
+    """Return how long the busiest device worked, whatever ran beside one another; None: none did.
+
+    Kernels of a replayed graph belong to no operator: only here they count.
+    """
+    spans: dict[int, list[tuple[float, float]]] = {}
+    for event in filter(_is_device_work, events):
+        span = event.time_range.start, event.time_range.end
+        spans.setdefault(event.device_index, []).append(span)
+    return max(map(_covered, spans.values()), default=None)
+
+
+def _covered(spans: list[tuple[float, float]]) -> float:
+    covered, until = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        covered += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return covered
+
+
+def _is_device_work(event: Any) -> bool:
+    """Whether a device did it: it also has the marks that `record_function` makes around work."""
+    return event.device_type.name != "CPU" and not getattr(event, "is_user_annotation", False)
+
+
 def _lane(event: Any) -> tuple[str, int] | None:
     """Return the thread or the stream that it ran on; None: it is no operator and no work of a device."""
     if event.device_type.name == "CPU":
         return ("operators", event.thread) if "::" in event.name else None
-    return "device", getattr(event, "device_resource_id", None) or 0
+    return ("device", event.device_resource_id or 0) if _is_device_work(event) else None
 
 
 def _depth(event: Any, depths: dict[int, int]) -> int:

@@ -7,7 +7,7 @@ from time import monotonic_ns
 from typing import Any
 
 from hotloop.probe.instruments.instrument import Instrument
-from hotloop.probe.instruments.operator_spans import operator_spans
+from hotloop.probe.instruments.operator_spans import device_busy_us, operator_spans
 from hotloop.probe.instruments.torch_profiler import TorchProfiler
 from hotloop.probe.probe import Probe
 
@@ -61,7 +61,8 @@ class Operators(Instrument):
             rows.add(event)
         begin_ns = self._profiler.monotonic_ns(profiler.kineto_results.trace_start_ns())
         spans = operator_spans(profiler.function_events, begin_ns, self._ends_ns)
-        return {**rows.value(on_device=bool(profiler.use_device)), "spans": spans}
+        busy_us = device_busy_us(profiler.function_events)
+        return {**rows.value(on_device=bool(profiler.use_device)), "busy_us": busy_us, "spans": spans}
 
 
 class _Rows:

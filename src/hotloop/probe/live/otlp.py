@@ -5,12 +5,12 @@ The library's own variables hold: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, O
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from hotloop.probe.live.meter import BUCKETS, PHASE_S, SAMPLES, STEP_S, STEPS, Meter
+from hotloop.probe.process.rank import rank_and_world
 
 EVERY_MS = 10_000
 PATH = "/v1/metrics"
@@ -46,13 +46,15 @@ class OpenTelemetry:
         self._step_s: Any = None
         self._samples: Any = None
         self._phase_s: Any = None
-        self._labels = {"rank": os.environ["RANK"]} if "RANK" in os.environ else {}
+        self._labels: dict[str, str] = {}
 
     def open(self) -> None:
         """Begin to send, from a provider of our own: the program may have one itself."""
         from opentelemetry.sdk.metrics import MeterProvider
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
+        rank, _ = rank_and_world()
+        self._labels = {} if rank is None else {"rank": str(rank)}
         reader = PeriodicExportingMetricReader(self._exporter(), export_interval_millis=EVERY_MS)
         self._provider = MeterProvider(metric_readers=[reader])
         meter = self._provider.get_meter("hotloop")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from hotloop.probe.live.meter import BUCKETS, PHASE_S, SAMPLES, STEP_S, STEPS, Meter
+from hotloop.probe.process.rank import number_on_machine
 
 
 def follower(port: int, host: str) -> Meter:
@@ -14,14 +14,14 @@ def follower(port: int, host: str) -> Meter:
     Raises:
         ImportError: prometheus_client is not installed beside the program.
     """
-    return Meter(Prometheus(port + int(os.environ.get("LOCAL_RANK", "0")), host))
+    return Meter(Prometheus(port, host))
 
 
 class Prometheus:
     """Metrics at an address.
 
     Args:
-        port: to serve at.
+        port: to serve at, of the first rank of this machine.
         host: address to serve at.
     """
 
@@ -39,7 +39,8 @@ class Prometheus:
         """Serve."""
         from prometheus_client import start_http_server
 
-        port, host = self._at
+        first, host = self._at
+        port = first + number_on_machine()  # known by now, also of ranks that no launcher started
         try:
             start_http_server(port, addr=host, registry=self.registry)
         except OSError as error:

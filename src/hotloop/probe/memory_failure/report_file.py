@@ -22,10 +22,11 @@ from hotloop.probe.memory_failure.request import phase_of_request
 from hotloop.probe.memory_failure.reserve import Reserve
 from hotloop.probe.memory_failure.room import device_room, host_room, shared_memory_room
 from hotloop.probe.memory_failure.root_calls import EVALUATION
-from hotloop.probe.memory_failure.words import STEM, asked_bytes, is_of_shared_memory
+from hotloop.probe.memory_failure.words import STEM, asked_bytes, device_index, is_of_shared_memory
 from hotloop.probe.record.result_file import write_result_file
 
 MAX_WORDS = 600
+_DEVICE_WORDS = ("cuda", "hip ", "cublas", "cudnn", "gpu")
 
 
 def write_failure(
@@ -68,6 +69,7 @@ def write_failure(
     earlier = _earlier_nodes(storages, phase)
     found = {
         "device": on,
+        "on_rocm": torch.version.hip is not None,
         "operator": operator,
         "shape": shape,
         "tracked": storages is not None,
@@ -173,9 +175,10 @@ def lines_of_frame(frame: FrameType | None) -> list[Line]:
 
 def _device(text: str) -> str:
     words = text.lower()
-    if any(word in words for word in ("cuda", "hip ", "cublas", "cudnn", "gpu")):
-        return f"cuda:{torch.cuda.current_device()}" if torch.cuda.is_initialized() else "cpu"
-    return "cpu"
+    if not torch.cuda.is_initialized() or not any(word in words for word in _DEVICE_WORDS):
+        return "cpu"
+    index = device_index(text)
+    return f"cuda:{torch.cuda.current_device() if index is None else index}"
 
 
 def _index(device: str) -> int | None:

@@ -44,6 +44,7 @@ _CHILD_KILLED = re.compile(
     r"killed by signal: Killed|\bSIGKILL\b|process pool was terminated abruptly|exitcode\s*: -9\b"
 )
 _SHARED = re.compile(r"shared memory|</torch_")
+_INDEX = re.compile(r"\bGPU (\d+)(?: has a total capacity|; )")
 _UNITS = {"bytes": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _ASKED = re.compile(
     r"(?:tried to allocate|unable to allocate)\s+([\d.]+)\s*(bytes|B|KiB|MiB|GiB|TiB)", re.IGNORECASE
@@ -77,6 +78,12 @@ def says_child_was_killed(error: BaseException | None) -> bool:
 def is_of_shared_memory(text: str) -> bool:
     """Whether it was what processes share that ran out."""
     return _SHARED.search(text) is not None
+
+
+def device_index(text: str) -> int | None:
+    """Return the device that torch names; None: it names none. A program may use another than the current one."""
+    found = _INDEX.search(text)
+    return int(found.group(1)) if found else None
 
 
 def _text(error: BaseException) -> str:

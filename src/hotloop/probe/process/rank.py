@@ -18,3 +18,12 @@ def rank_and_world() -> tuple[int | None, int]:
     rank = os.environ.get("RANK", "")
     world = os.environ.get("WORLD_SIZE", "")
     return (int(rank) if rank.isdigit() else None, int(world) if world.isdigit() else 1)
+
+
+def number_on_machine() -> int:
+    """Return a number that no other rank of this machine has; 0 where this process is no rank.
+
+    Launchers say which; ranks that the program starts by itself have that of the group.
+    """
+    local = os.environ.get("LOCAL_RANK", "")
+    return int(local) if local.isdigit() else rank_and_world()[0] or 0

@@ -22,6 +22,8 @@ from hotloop.probe.record.probabilities import ends_in_sigmoid
 from hotloop.probe.record.sites import CallSites
 
 _Fact = TypeVar("_Fact")
+SAMPLE_EVERY = 8
+"""Iterations, as often as boundaries look: one that DDP times takes it some 20 us more."""
 LIBRARIES = ("torchao", "liger_kernel")
 """Of kernels, that optimizations use where they are installed."""
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate")
@@ -33,7 +35,7 @@ VARIABLES = (
     "GLIBC_TUNABLES", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_ARENA_MAX",
     "THP_MEM_ALLOC_ENABLE",
     "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES",
-    "CUDA_LAUNCH_BLOCKING", "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL", "TORCHINDUCTOR_MAX_AUTOTUNE",
 )  # fmt: skip
 
 
@@ -81,6 +83,8 @@ class Facts:
         """Of the passes looked at, those after which DDP has added up the gradients of all ranks."""
         self._job: dict[str, Any] = {}
         """What is known of the ranks while they are there: programs leave the group before they end."""
+        self._exposed: dict[int, float] = {}
+        """Share of gradient communication that no computation hides in a backward pass, by the iteration of DDP's."""
         self.autocast_dtype: str | None = None
         self.distributed: str | None = None
         self.shared_memory = False
@@ -176,20 +180,20 @@ class Facts:
 
     def settle(self) -> None:
         """Take the memory's peaks now, and look for profilers no more: what comes later is a profiler's."""
+        self._look_at_job()
         self.settled = True
         self.page_faults.end()
         self._peaks = self._peaks or self._peaks_now()
-        self._look_at_job()
 
     def _look_at_job(self) -> None:
         (rank, world_size), known = rank_and_world(), self._job
         if rank is None and known:
             rank, world_size = known["rank"], known["world_size"]
-        exposed = self._read("exposed_communication_s", self._exposed_communication_s)
+        self.sample_communication()
         self._job = {
             "rank": rank,
             "world_size": world_size,
-            "exposed_communication_s": known.get("exposed_communication_s") if exposed is None else exposed,
+            "exposed_communication": list(self._exposed.values()),
         }
 
     def reduces(self) -> bool:
@@ -197,19 +201,28 @@ class Facts:
         modules = [reference() for reference in self.ddp_modules]
         return any(getattr(module, "require_forward_param_sync", False) for module in modules)
 
-    def _exposed_communication_s(self) -> float | None:
-        """Gradient communication in one backward that no computation hides, from the averages that DDP keeps itself.
+    def sample_communication(self) -> None:
+        """Keep what DDP measured last: of the first ten iterations and each hundredth, on a CPU each eighth.
 
-        None: no DistributedDataParallel, or it has not sampled an iteration yet.
+        Not its averages: the first iteration is in them, in which ranks wait for one another to start. So is every
+        other one that a rank came to late.
         """
-        for reference in self.ddp_modules:
-            module = reference()
-            data = module._get_ddp_logging_data() if module is not None else {}
-            communication = float(data.get("avg_backward_comm_time", 0))
+        if not self.settled:
+            self._read("exposed_communication", self._sample_communication)
+
+    def _sample_communication(self) -> None:
+        for module in filter(None, (reference() for reference in self.ddp_modules)):
+            if module.device_type == "cpu":  # a look at the clock; on a device DDP waits for it
+                module._set_ddp_runtime_logging_sample_rate(SAMPLE_EVERY)
+            data = module._get_ddp_logging_data()
+            communication = float(data.get("backward_comm_time", 0))
             if communication:
-                overlap = float(data.get("avg_backward_compute_comm_overlap_time", 0))
-                return max(0.0, communication - overlap) * 1e-9
-        return None
+                exposed = max(0.0, communication - data.get("backward_compute_comm_overlap_time", 0))
+                if data["iteration"] > 1:
+                    self._exposed[data["iteration"]] = exposed / (
+                        exposed + max(1, data["backward_compute_time"])
+                    )
+                return
 
 
 def matmul_precision(torch: Any) -> str:

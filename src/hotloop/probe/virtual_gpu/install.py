@@ -43,7 +43,8 @@ def install(
     from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_data_be_moved, let_fake_parameters_be
     from hotloop.probe.virtual_gpu.cpu_switches import ignore_cpu_switches
     from hotloop.probe.virtual_gpu.ctc import give_ctc_its_lengths
-    from hotloop.probe.virtual_gpu.sparse import need_no_coalescing
+    from hotloop.probe.virtual_gpu.lazy_modules import let_lazy_modules_wait
+    from hotloop.probe.virtual_gpu.sparse import install_sparse
     from hotloop.probe.virtual_gpu.steps import VirtualSteps
     from hotloop.probe.virtual_gpu.storages import Storages
     from hotloop.probe.virtual_gpu.tensor_faces import behave_like_tensors
@@ -63,10 +64,11 @@ def install(
     stand_in_for_others()
     let_fake_parameters_be()
     let_data_be_moved()
+    let_lazy_modules_wait()
     behave_like_tensors(when_imported)
     ignore_cpu_switches(when_imported)
     give_ctc_its_lengths()
-    need_no_coalescing()
+    install_sparse()
     training.install()
     world = World(storages, lambda tensor: steps.current.resize(tensor) if steps.current else tensor)
     training.adopt = world.adopt

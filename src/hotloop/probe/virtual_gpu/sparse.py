@@ -6,6 +6,7 @@ Products of sparse and dense tensors have the shapes, and save the operands, tha
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -28,10 +29,42 @@ def is_sparse(tensor: torch.Tensor) -> bool:
     return tensor.layout is not torch.strided or hasattr(tensor, "_hotloop_sparse")
 
 
-def need_no_coalescing() -> None:
-    """Let a tensor on the device that was sparse be coalesced: nothing is left of it that could be merged."""
+def install_sparse() -> None:
+    """Let stand-ins be coalesced, as nothing is left of them that could be merged, and be gradients of SparseAdam."""
     fake: Any = FakeTensor
     fake.coalesce = lambda tensor: tensor
+    optimizers: Any = torch.optim
+    optimizers.SparseAdam.step = _sparse_adam_step
+
+
+def _sparse_adam_step(optimizer: torch.optim.SparseAdam, closure: Callable[[], Any] | None = None) -> Any:
+    """Take the memory that a step takes: torch's own asks a gradient for its indices."""
+    loss = None if closure is None else closure()
+    for parameter in (each for group in optimizer.param_groups for each in group["params"]):
+        if parameter.grad is None:
+            continue
+        state = optimizer.state[parameter]
+        if not state:
+            state["step"] = 0
+            state["exp_avg"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+            state["exp_avg_sq"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+        state["step"] += 1
+        with torch.no_grad():
+            _adam_temporaries(parameter, parameter.grad)
+    return loss
+
+
+def _adam_temporaries(parameter: torch.Tensor, gradient: torch.Tensor) -> None:
+    """Compute on as many rows as the gradient has, as `torch.optim._functional.sparse_adam` does."""
+    row = parameter.shape[1:]
+    row_bytes = math.prod(row) * parameter.itemsize + torch.int64.itemsize
+    grad = parameter.new_empty(gradient.untyped_storage().nbytes() // row_bytes, *row)  # coalesced: a copy
+    old = torch.empty_like(grad)
+    update = grad.sub(old).mul_(1)
+    old_square = torch.empty_like(grad)
+    square = grad.pow(2).sub_(old_square).mul_(1)
+    change = update.add_(old).div_(square.add_(old_square).sqrt_().add_(1)).mul(-1)
+    parameter[: len(change)].add_(change)
 
 
 def _num_bytes(tensor: Any) -> int:

@@ -40,6 +40,10 @@ _INDEXING = frozenset(
 )
 _SHAPED_BY_NUMBERS = frozenset({"_ctc_loss"})
 """Operators that torch takes to be shaped by values of tensors; they are by the lengths that are given (`ctc`)."""
+_STAYS_SPARSE = frozenset(
+    {torch.ops.aten._to_copy.default, torch.ops.aten.clone.default, torch.ops.aten.new_empty_strided.default}
+)
+"""Copies: the second and third are what a gradient is copied by, where a parameter takes it over."""
 _KEEPS_VALUES = "_amp_foreach_non_finite_check_and_unscale_"
 """Gradients are taken to be finite: what says so stays zero."""
 
@@ -226,7 +230,7 @@ class World(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         return self._resize(each) if is_batch else each
 
     def _faked(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if func is torch.ops.aten._to_copy.default and is_sparse(args[0]):
+        if func in _STAYS_SPARSE and is_sparse(args[0]):
             return self._stand_in(args[0], _CUDA, kwargs.get("dtype"))
         args, kwargs = pytree.tree_map(self._fake_of, (args, kwargs))
         with self._fake:

@@ -12,6 +12,7 @@ from hotloop.model.quantities import byte_size, counted, duration, listed, share
 from hotloop.report.content.busy_machine import busy_machine
 from hotloop.report.content.device_memory import device_memory
 from hotloop.report.content.host_phases import host_phases, host_sentence
+from hotloop.report.content.source_lines import source_line
 from hotloop.report.content.tree_memory import tree_told
 from hotloop.report.document import Block, Document, Facts, More, Note, Section, Table
 from hotloop.report.sections.lines import SHORT, call_sites, host_lines, loading
@@ -21,7 +22,7 @@ from hotloop.report.sections.operators import efficiency, operators
 from hotloop.report.sections.out_of_memory import out_of_memory
 from hotloop.report.sections.run_table import run_table
 from hotloop.report.sections.step_tables import batches, latency, phases_table, ranks_table, step_facts
-from hotloop.stats.late_rank import late_rank, told
+from hotloop.stats.late_ranks import late_ranks, named, told
 from hotloop.stats.quietness import is_too_busy
 
 LEAST_LATE = 0.05
@@ -80,8 +81,8 @@ def _of_rank(seen: Observation) -> str:
     """Say whose step is shown, where there are several; the table of ranks has the others."""
     if len(seen.ranks) < 2:
         return ""
-    first = seen.ranks[0]
-    return f" (rank {first.rank})" if first.rank is not None else f" (process {first.pid})"
+    shown = next((one for one in seen.ranks if one.phases == seen.phases), seen.ranks[0])
+    return f" (rank {shown.rank})" if shown.rank is not None else f" (process {shown.pid})"
 
 
 def _of_step(seen: Observation, step: StepTime) -> Iterator[Block]:
@@ -97,11 +98,13 @@ def _of_step(seen: Observation, step: StepTime) -> Iterator[Block]:
 
 
 def _late(seen: Observation, step: StepTime) -> Iterator[Block]:
-    """Name the rank that the others wait for, where that is worth a line."""
-    late = late_rank(seen.ranks)
+    """Name the ranks that the others wait for, where that is worth a line."""
+    late = late_ranks(seen.ranks)
     if late is not None and late.excess_s >= LEAST_LATE * step.whole_s:
+        who, line = named(late), late.line
+        where = f" Most of it is in {source_line(line.path, line.line, width=0)}." if line else ""
         yield Note(
-            f"Rank {late.rank} comes last to the collectives, and the others wait for it: {told(late)}."
+            f"{who[0].upper()}{who[1:]} last to the collectives, and the others wait: {told(late)}.{where}"
         )
 
 

@@ -247,9 +247,10 @@ class _Builder:
         if call not in self._ends:
             return
         if kind == "Context Sync":
-            sources = list(last.values())
+            sources = [node for (device, _), node in last.items() if device == int(syncs.device[row])]
         elif kind == "Stream Sync":
-            sources = [node for (_, stream), node in last.items() if stream == int(syncs.stream[row])]
+            place = (int(syncs.device[row]), int(syncs.stream[row]))
+            sources = [last[place]] if place in last else []
         elif kind == "Event Sync":
             recorded = self._recorded_work(row)
             sources = [self._device_ends[recorded][1]] if recorded in self._device_ends else []

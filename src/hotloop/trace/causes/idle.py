@@ -1,6 +1,7 @@
 """Why the device was idle: every nanosecond of every gap goes to exactly one cause."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from enum import Enum
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from hotloop.trace.causes.synchronizations import call_classes
 from hotloop.trace.facts.intervals import NOTHING, Intervals, complement, intersect, subtract, union
+from hotloop.trace.facts.steps import MARK
 from hotloop.trace.link.call_names import CallClass
 from hotloop.trace.link.linked_trace import LinkedTrace
 from hotloop.trace.read.clock import Int64
@@ -35,6 +37,8 @@ class IdleCause(str, Enum):
     """Launched work waited for a collective to end."""
     STREAM = "stream"
     """Launched work waited for another stream."""
+    DEVICE = "device"
+    """Launched work, or the host, waited for another device."""
     QUEUE = "queue"
     """Between two pieces of launched work on one stream: the device's own gap."""
     HOST = "host"
@@ -59,10 +63,16 @@ _DATA = re.compile(r"^enumerate\(DataLoader\)|(?:^|/)torch/utils/data/dataloader
 
 
 class IdleCauses:
-    """Where each cause is at work, over the time of a whole trace; asked for any part of it."""
+    """Where each cause is at work, over the time of a whole trace; asked for any part of it.
 
-    def __init__(self, linked: LinkedTrace) -> None:
+    Args:
+        linked: the trace, with all of its devices.
+        device: whose idle time is asked for; None: the trace has one.
+    """
+
+    def __init__(self, linked: LinkedTrace, device: int | None = None) -> None:
         self._linked = linked
+        self._device = device
         self._host = linked.trace.host
         self._classes = call_classes(linked.trace)
         self.data = self._data()
@@ -91,15 +101,19 @@ class IdleCauses:
     def _in_order(self) -> Iterator[tuple[IdleCause, Intervals]]:
         """Causes from the most to the least specific; the first that is at work takes the time."""
         host = self._host
-        yield IdleCause.PROFILER, _rows(host.start, host.end, host.kind == Kind.OVERHEAD)
+        waits = self._calls(CallClass.SYNC)
         pending = self._launched_and_not_started()
-        yield IdleCause.SYNCHRONIZATION, self._calls(CallClass.SYNC)
+        yield IdleCause.PROFILER, _rows(host.start, host.end, host.kind == Kind.OVERHEAD)
+        for cause in (IdleCause.DEVICE, IdleCause.COLLECTIVE, IdleCause.STREAM, IdleCause.QUEUE):
+            yield cause, pending[cause]  # in its queue work waits for the device, whatever the host does
+        yield IdleCause.DEVICE, intersect(waits, self._others_busy())
+        yield IdleCause.SYNCHRONIZATION, waits
         yield IdleCause.COPY, self._blocking_copies()
         yield IdleCause.ALLOCATION, self._calls(CallClass.ALLOCATION)
-        yield from pending
+        yield IdleCause.LAUNCH, pending[IdleCause.LAUNCH]
         yield IdleCause.DATA, self.data
         dispatching = _rows(
-            host.start, host.end, np.isin(host.kind, (Kind.OPERATOR, Kind.CALL)) & ~self._enclosing()
+            host.start, host.end, np.isin(host.kind, (Kind.OPERATOR, Kind.CALL)) & ~self._named(MARK)
         )
         yield IdleCause.SYNCHRONIZATION, intersect(dispatching, self._restarts())
         yield IdleCause.LAUNCH, dispatching
@@ -127,33 +141,36 @@ class IdleCauses:
     def _data(self) -> Intervals:
         return _rows(self._host.start, self._host.end, self._named(_DATA))
 
-    def _enclosing(self) -> Array:
-        """Step marks of older traces are operators by category, and dispatch nothing themselves."""
-        return self._named(re.compile(r"^ProfilerStep#|^Profiler|^enumerate\(DataLoader\)"))
+    def _others_busy(self) -> Intervals:
+        device = self._linked.trace.device
+        if self._device is None:
+            return NOTHING
+        return _rows(device.start, device.end, device.device != self._device)
 
-    def _launched_and_not_started(self) -> list[tuple[IdleCause, Intervals]]:
-        """From each launch to the start of what it launched, by what came before on the device."""
+    def _launched_and_not_started(self) -> dict[IdleCause, Intervals]:
+        """From each launch to the start of what it launched, by what came before on any device."""
         device, call = self._linked.trace.device, self._linked.launches.call
-        if not len(device):
-            return []
-        order = np.argsort(device.start, kind="stable")
-        order = order[call[order] >= 0]
+        here = np.ones(len(device), dtype=bool) if self._device is None else device.device == self._device
+        own, order = np.flatnonzero(here), np.flatnonzero(here & (call >= 0))
+        if not len(order):
+            return defaultdict(lambda: NOTHING)
         launched = self._host.start[call[order]]
         start = device.start[order]
         before = _last_to_end(device.end, start)
-        late = (before >= 0) & (launched < device.end[np.maximum(before, 0)])
-        same = device.stream[order] == device.stream[np.maximum(before, 0)]
-        collective = device.is_communication[np.maximum(before, 0)]
-        gap_from = np.maximum(launched, np.where(before >= 0, device.end[np.maximum(before, 0)], launched))
-        return [
-            (cause, union(gap_from[rows], start[rows]))
-            for cause, rows in (
-                (IdleCause.COLLECTIVE, late & ~same & collective),
-                (IdleCause.STREAM, late & ~same & ~collective),
-                (IdleCause.QUEUE, late & same),
-                (IdleCause.LAUNCH, ~late),
-            )
-        ]
+        late = (before >= 0) & (launched < device.end[before])
+        elsewhere = device.device[order] != device.device[before]
+        same = device.stream[order] == device.stream[before]
+        collective = device.is_communication[before]
+        ended = _last_to_end(device.end[own], start)
+        gap_from = np.maximum(launched, np.where(ended >= 0, device.end[own][ended], launched))
+        rows = {
+            IdleCause.DEVICE: late & elsewhere,
+            IdleCause.COLLECTIVE: late & ~elsewhere & ~same & collective,
+            IdleCause.STREAM: late & ~elsewhere & ~same & ~collective,
+            IdleCause.QUEUE: late & ~elsewhere & same,
+            IdleCause.LAUNCH: ~late,
+        }
+        return {cause: union(gap_from[chosen], start[chosen]) for cause, chosen in rows.items()}
 
     def _restarts(self) -> Intervals:
         """From the end of each wait to the first launch after it, on the waiting thread."""

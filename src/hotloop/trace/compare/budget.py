@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hotloop.model.errors import HotloopError
 from hotloop.model.outcome import Outcome
 from hotloop.trace.analysis import TraceAnalysis
+from hotloop.trace.causes.device_work import DeviceTimeline
+from hotloop.trace.facts.health import lacks_device_work
 
 _EXPRESSION = re.compile(r"^\s*([a-z_.]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|GiB|MiB|GB|MB)?\s*$")
 _TIME_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
@@ -62,39 +64,40 @@ def parse_gate(text: str) -> Gate:
 
 
 def check_gate(gate: Gate, analysis: TraceAnalysis) -> Verdict:
-    """Hold a trace to a budget; of one that the trace does not measure nothing can be said."""
-    value = _measure(gate, analysis)
-    if value is None:
+    """Hold a trace and each of its devices to a budget; of one that the trace does not measure nothing can be said."""
+    values = _measure(gate, analysis)
+    if not values:
         return Verdict(gate, analysis.file, Outcome.NOT_JUDGED, "not measured")
-    kept = _COMPARE[gate.relation](value, gate.value)
+    worst = max(values) if gate.relation.startswith("<") else min(values)
+    kept = _COMPARE[gate.relation](worst, gate.value)
     return Verdict(
-        gate, analysis.file, Outcome.PASSED if kept else Outcome.FAILED, f"{value:,.2f}{gate.unit}"
+        gate, analysis.file, Outcome.PASSED if kept else Outcome.FAILED, f"{worst:,.2f}{gate.unit}"
     )
 
 
-def _measure(gate: Gate, analysis: TraceAnalysis) -> float | None:
+def _measure(gate: Gate, analysis: TraceAnalysis) -> list[float]:
+    """One value, or one for each device; none: the trace does not tell."""
     if gate.metric == "findings":
-        return float(len(analysis.findings))
+        return [float(len(analysis.findings))]
     if gate.metric == "syncs":
-        return float(sum(site.num for site in analysis.syncs))
+        return [float(sum(site.num for site in analysis.syncs))]
     if gate.metric == "peak_memory":
         peaks = [use.peak_bytes for use in analysis.memory if use.device != "cpu"]
-        return max(peaks) / _SIZE_BYTES.get(gate.unit, 1.0) if peaks else None
-    device = analysis.device
-    if device is None or not device.span_us:
-        return None
-    microseconds = _microseconds(gate.metric, analysis)
-    if microseconds is None:
-        return None
-    return (
-        100 * microseconds / device.span_us
-        if gate.unit == "%"
-        else microseconds / _TIME_US.get(gate.unit, 1.0)
-    )
+        return [peak / _SIZE_BYTES.get(gate.unit, 1.0) for peak in peaks]
+    if lacks_device_work(analysis.health):
+        return []
+    found = [
+        (_microseconds(gate.metric, one), one.time.span_us) for one in analysis.devices if one.time.span_us
+    ]
+    return [
+        100 * value / span if gate.unit == "%" else value / _TIME_US.get(gate.unit, 1.0)
+        for value, span in found
+        if value is not None
+    ]
 
 
-def _microseconds(metric: str, analysis: TraceAnalysis) -> float | None:
+def _microseconds(metric: str, device: DeviceTimeline) -> float | None:
     if metric.startswith("idle_causes."):
-        return analysis.idle_causes.get(metric.removeprefix("idle_causes.").removesuffix("_us") + "_us")
-    value = getattr(analysis.device, f"{metric}_us")
+        return device.idle_causes.get(metric.removeprefix("idle_causes.").removesuffix("_us") + "_us")
+    value = getattr(device.time, f"{metric}_us")
     return float(value)

@@ -1,6 +1,7 @@
 """Two traces of one program compared: what became faster, slower, new and gone, place by place."""
 
 from collections.abc import Iterator
+from statistics import median
 from typing import NamedTuple
 
 import msgspec
@@ -33,11 +34,23 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     host_after_us: float
     types_before: str | None = None
     types_after: str | None = None
+    is_host: bool = False
+    """Host times are compared: the traces have no device."""
+
+    @property
+    def before_us(self) -> float:
+        """Time before, on what is compared."""
+        return self.host_before_us if self.is_host else self.device_before_us
+
+    @property
+    def after_us(self) -> float:
+        """The same after."""
+        return self.host_after_us if self.is_host else self.device_after_us
 
     @property
     def delta_us(self) -> float:
-        """Device time after less before."""
-        return self.device_after_us - self.device_before_us
+        """Time after less before."""
+        return self.after_us - self.before_us
 
 
 class TraceDiff(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,13 +62,15 @@ class TraceDiff(msgspec.Struct, frozen=True, kw_only=True):
     """Times are divided by the number of steps; False: one of the traces has none."""
     device_before: DeviceTime | None
     device_after: DeviceTime | None
+    num_steps_before: int
+    num_steps_after: int
     step_before_us: float | None
-    """Median length of a step on the host."""
+    """Median length of a step on the host, or the device's work for one, where that is longer: the host ran ahead."""
     step_after_us: float | None
     idle_causes_before: dict[str, float]
     idle_causes_after: dict[str, float]
     operators: tuple[Change, ...]
-    """By absolute change of device time, the largest first; what a row inside explains is left out."""
+    """By absolute change of time, the largest first; what a row inside explains is left out."""
     modules: tuple[Change, ...]
     slower_in_half: tuple[Change, ...]
     """Places that went to half precision and take longer there."""
@@ -78,7 +93,8 @@ def diff_traces(before: Trace, after: Trace) -> TraceDiff:
         _places(one, call_paths(one), len(analysis.steps) if per_step else 1)
         for one, analysis in zip(linked, (old, new), strict=True)
     ]
-    changes = list(_match(*places))
+    is_host = old.device is None and new.device is None
+    changes = [msgspec.structs.replace(change, is_host=is_host) for change in _match(*places)]
     operators = [change for change in changes if not change.path[-1].startswith("nn.Module: ")]
     return TraceDiff(
         before=before.label,
@@ -86,8 +102,10 @@ def diff_traces(before: Trace, after: Trace) -> TraceDiff:
         per_step=per_step,
         device_before=old.device,
         device_after=new.device,
-        step_before_us=_median_step(old),
-        step_after_us=_median_step(new),
+        num_steps_before=len(old.steps),
+        num_steps_after=len(new.steps),
+        step_before_us=_step(old),
+        step_after_us=_step(new),
         idle_causes_before=old.idle_causes,
         idle_causes_after=new.idle_causes,
         operators=_explaining(operators),
@@ -96,9 +114,11 @@ def diff_traces(before: Trace, after: Trace) -> TraceDiff:
     )
 
 
-def _median_step(analysis: TraceAnalysis) -> float | None:
-    spans = sorted(step.span_us for step in analysis.steps)
-    return spans[len(spans) // 2] if spans else None
+def _step(analysis: TraceAnalysis) -> float | None:
+    if not analysis.steps:
+        return None
+    work = analysis.device.busy_us / len(analysis.steps) if analysis.device else 0.0
+    return max(median(step.span_us for step in analysis.steps), work)
 
 
 def _places(linked: LinkedTrace, paths: CallPaths, num_steps: int) -> dict[tuple[str, ...], _Place]:

@@ -66,6 +66,7 @@ def _events(trace: Trace) -> Iterator[dict[str, Any]]:
     yield from _thread_names(trace)
     yield from _host_events(trace)
     yield from _device_events(trace)
+    yield from _syncs(trace)
     yield from _arrows(trace)
     yield from _memory_events(trace)
 
@@ -120,7 +121,7 @@ def _operator_args(trace: Trace, row: int) -> dict[str, Any]:
 def _device_events(trace: Trace) -> Iterator[dict[str, Any]]:
     device = trace.device
     for row in range(len(device)):
-        args = {
+        args: dict[str, Any] = {
             "device": int(device.device[row]),
             "stream": int(device.stream[row]),
             "correlation": int(device.correlation[row]),
@@ -128,10 +129,30 @@ def _device_events(trace: Trace) -> Iterator[dict[str, Any]]:
         }
         if device.size_bytes[row] >= 0:
             args["bytes"] = int(device.size_bytes[row])
+        for name, column in (("Collective name", device.collective), ("Process Group Name", device.group)):
+            if column[row] >= 0:
+                args[name] = trace.names[int(column[row])]
         yield {
             "ph": "X", "cat": _CATEGORIES[Kind(int(device.kind[row]))], "name": trace.names[int(device.name[row])],
             "pid": int(device.device[row]), "tid": int(device.stream[row]), "ts": _us(int(device.start[row])),
             "dur": _us(int(device.end[row] - device.start[row])), "args": args,
+        }  # fmt: skip
+
+
+def _syncs(trace: Trace) -> Iterator[dict[str, Any]]:
+    syncs = trace.syncs
+    for row in range(len(syncs.start)):
+        device, stream = int(syncs.device[row]), int(syncs.stream[row])
+        args = {
+            "device": device,
+            "stream": stream,
+            "correlation": int(syncs.correlation[row]),
+            "wait_on_stream": int(syncs.wait_stream[row]),
+            "wait_on_cuda_event_record_corr_id": int(syncs.wait_record[row]),
+        }
+        yield {
+            "ph": "X", "cat": "cuda_sync", "name": trace.names[int(syncs.name[row])], "pid": device, "tid": stream,
+            "ts": _us(int(syncs.start[row])), "dur": _us(int(syncs.end[row] - syncs.start[row])), "args": args,
         }  # fmt: skip
 
 

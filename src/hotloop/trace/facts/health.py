@@ -49,6 +49,24 @@ def failure(notes: Sequence[HealthNote]) -> str | None:
     return next((note.message for note in notes if note.severity == "error"), None)
 
 
+def lacks_device_work(notes: Sequence[HealthNote]) -> bool:
+    """Whether the device did notably more than the trace shows: its idle time is then an upper bound."""
+    return any(_hides_work(note) for note in notes)
+
+
+def _hides_work(note: HealthNote) -> bool:
+    if note.code in {"lost-events", "dropped-kernels"}:
+        return (note.num or 0) >= _NOTABLE * (note.total or 0)
+    return note.code in {"truncated", "damaged-file"} or (note.code, note.severity) == (
+        "graph-replays",
+        "warning",
+    )
+
+
+_NOTABLE = 0.02
+"""Of events or launches: at the end of its window each profiler loses some."""
+
+
 def _file_notes(trace: Trace) -> list[HealthNote]:
     loss, notes = trace.loss, []
     if loss.unreadable:

@@ -39,10 +39,13 @@ def memory_use(trace: Trace) -> tuple[MemoryUse, ...]:
 
 
 def memory_timeline(trace: Trace, rows: Array) -> tuple[Array, Array, bool]:
-    """Times in ns, bytes allocated then, and whether they are the allocator's own totals."""
+    """Times in ns, bytes allocated then, and whether they are the allocator's own totals.
+
+    On the CPU torch counts from the first profile on, without the blocks that it had not seen: no total of anything.
+    """
     memory = trace.memory
     order = rows[np.argsort(memory.start[rows], kind="stable")]
-    if np.all(memory.allocated[order] >= 0):
+    if np.all(memory.allocated[order] >= 0) and np.all(memory.device_type[order] != _CPU):
         return memory.start[order], memory.allocated[order], True
     return memory.start[order], np.cumsum(memory.moved_bytes[order]), False
 

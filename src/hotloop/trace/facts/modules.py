@@ -27,7 +27,10 @@ class ModuleRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def module_rows(linked: LinkedTrace, limit: int | None = None) -> tuple[ModuleRow, ...]:
-    """Modules by device time, the largest first; empty where no module was recorded (`with_stack`, `with_modules`)."""
+    """Modules by device time, then by host time, the largest first.
+
+    Empty where no module was recorded (`with_stack`, `with_modules`).
+    """
     trace = linked.trace
     host = trace.host
     is_module = np.array([_MODULE.match(name) is not None for name in trace.names] or [False])
@@ -96,7 +99,7 @@ def _grouped(
     sums = [np.bincount(group, weights=values[rows]) / 1000 for values in (total, own, backward)]
     host_us = np.bincount(group, weights=host.end[rows] - host.start[rows]) / 1000
     counts = np.bincount(group)
-    order = np.argsort(-sums[0], kind="stable")
+    order = np.lexsort((-host_us, -sums[0]))
     return tuple(
         ModuleRow(
             name=linked.trace.names[int(names[index])].removeprefix("nn.Module: "),

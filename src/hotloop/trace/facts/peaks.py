@@ -45,8 +45,10 @@ def peak_of(device: str) -> Peak | None:
     return next((peak for pattern, peak in _PEAKS if re.search(pattern, device)), None)
 
 
-def tera_flops(peak: Peak, dtype: str, allow_tf32: bool) -> float:
-    """The roof for one type: half types on matrix units, floats with or without TF32."""
+def tera_flops(peak: Peak, dtype: str, allow_tf32: bool) -> float | None:
+    """The roof for one type: half types on matrix units, floats with or without TF32; None: not in the table."""
     if dtype in {"c10::Half", "c10::BFloat16"}:
         return peak.half
+    if dtype != "float":
+        return None  # of fp8, int8 and fp64 each device has another multiple
     return peak.tf32 if allow_tf32 and peak.tf32 is not None else peak.fp32

@@ -145,7 +145,9 @@ def _convolution_backward(arguments: Arguments) -> Work:
     gradient, x, weight = (_shape(arguments, index) for index in range(3))
     wanted = sum(1 for flag in msgspec.json.decode(arguments.concrete[10].lower())[:2] if flag)
     dtype = _dtype(arguments, 0)
-    flops = 2 * gradient[0] * math.prod(gradient[1:]) * math.prod(weight[1:]) * wanted
+    # The weight of a transposed convolution is applied at each of its inputs, not at each of its outputs.
+    is_transposed = str(arguments.concrete[7]).lower() == "true"
+    flops = 2 * math.prod(x if is_transposed else gradient) * math.prod(weight[1:]) * wanted
     moved = (math.prod(gradient) + 2 * math.prod(x) + 2 * math.prod(weight)) * _item_bytes(dtype)
     return Work("convolution", flops, moved, (weight[0], x[1]), dtype)
 

@@ -1,6 +1,6 @@
 """A trace with its call tree and launches worked out: what every analysis starts from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +9,7 @@ from hotloop.trace.link.launches import Launches, link
 from hotloop.trace.link.nesting import Nesting, nest
 from hotloop.trace.read.columns import NONE, Array
 from hotloop.trace.read.kinds import Kind
-from hotloop.trace.read.trace import Trace
+from hotloop.trace.read.trace import DeviceEvents, Trace
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,16 @@ class LinkedTrace:
     def nearest_python(self) -> Array:
         """Per host event: the innermost Python function at or above it."""
         return self.nesting.nearest(self.trace.host.kind == Kind.PYTHON)
+
+    def on_device(self, device: int) -> "LinkedTrace":
+        """The same trace with the work of one of its devices only."""
+        chosen = self.trace.device.device == device
+        if np.all(chosen):
+            return self
+        rows = np.flatnonzero(chosen)
+        columns = (getattr(self.trace.device, column.name)[rows] for column in fields(DeviceEvents))
+        launches = Launches(self.launches.call[rows], self.launches.operator[rows])
+        return replace(self, trace=replace(self.trace, device=DeviceEvents(*columns)), launches=launches)
 
     def name(self, row: int) -> str:
         """The name of a host event."""

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -15,7 +16,8 @@ class Collective(msgspec.Struct, frozen=True):
 
     name: str
     """Without the protocol and type that versions put into kernel names."""
-    stream: int
+    group: str | None
+    """Its process group; None: the trace does not say."""
     start_ns: int
     end_ns: int
 
@@ -26,8 +28,11 @@ class RankWait(msgspec.Struct, frozen=True, kw_only=True):
     rank: int
     file: str
     num_collectives: int
-    offset_us: float
-    """Of its clock against the first rank's, from the ends of shared collectives; about 0 on one host."""
+    num_matched: int
+    """Of these, found on all ranks of their group."""
+    offset_us: float | None
+    """Of its clock against the first rank's, from the ends of shared collectives; about 0 on one host. None: the two
+    share none."""
     wait_us: float
     caused_us: float
     num_last: int
@@ -53,7 +58,7 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
     num: int
     num_matched: int
-    """Collectives that were found on every rank."""
+    """Collectives that were found on every rank of their group."""
     num_unmatched: int
     stragglers: tuple[RankWait, ...]
     """All ranks, the one that made others wait longest first."""
@@ -63,20 +68,26 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NCCL = re.compile(r"nccl(?:Dev)?Kernel_(?P<op>[A-Za-z]+)(?:_|\(|$)")
+_POINT_TO_POINT = frozenset({"send", "recv"})
+"""The n-th send of one rank is not the n-th of another."""
 _LIMIT = 64
 
 
 def find_collectives(trace: Trace) -> list[Collective]:
-    """Communication kernels by start."""
+    """Communication kernels by start, without those between two ranks alone."""
     device = trace.device
     rows = np.flatnonzero(device.is_communication)
     rows = rows[np.argsort(device.start[rows], kind="stable")]
-    return [
-        Collective(
-            _operation(trace, row), int(device.stream[row]), int(device.start[row]), int(device.end[row])
-        )
+    found = [
+        Collective(_operation(trace, row), _group(trace, row), int(device.start[row]), int(device.end[row]))
         for row in rows.tolist()
     ]
+    return [one for one in found if one.name.lower() not in _POINT_TO_POINT]
+
+
+def _group(trace: Trace, row: int) -> str | None:
+    said = int(trace.device.group[row])
+    return trace.names[said] if said >= 0 else None
 
 
 def _operation(trace: Trace, row: int) -> str:
@@ -103,53 +114,69 @@ def compare_ranks(
     if len(ranks) < 2:
         return None
     matched, unmatched = _match(collectives)
-    waits = [_wait(name, index, turn, ranks) for name, index, turn in matched]
+    waits = [_wait(turn, ranks) for turn in matched]
     mean = float(np.mean(compute_us)) if compute_us else 0.0
     return Ranks(
         num=len(ranks),
         num_matched=len(matched),
         num_unmatched=unmatched,
-        stragglers=_rank_waits(ranks, files, collectives, [turn for _, _, turn in matched]),
+        stragglers=_rank_waits(ranks, files, collectives, matched),
         collectives=tuple(sorted(waits, key=lambda wait: -wait.wait_us)[:_LIMIT]),
         imbalance=max(compute_us) / mean - 1 if mean else None,
     )
 
 
-def _match(collectives: Sequence[list[Collective]]) -> tuple[list[tuple[str, int, list[Collective]]], int]:
-    """The n-th collective of a name is the same one on all ranks, where all ranks have equally many."""
-    by_name: list[dict[str, list[Collective]]] = []
-    for one in collectives:
-        found: dict[str, list[Collective]] = defaultdict(list)
-        for collective in one:
-            found[collective.name].append(collective)
-        by_name.append(found)
-    matched: list[tuple[str, int, list[Collective]]] = []
+@dataclass(frozen=True)
+class _Turn:
+    """One collective on all ranks of its group."""
+
+    name: str
+    index: int
+    members: tuple[int, ...]
+    """Positions of the ranks."""
+    runs: tuple[Collective, ...]
+
+    @property
+    def waits(self) -> list[int]:
+        """Nanoseconds that each member waited for the last to come."""
+        durations = [run.end_ns - run.start_ns for run in self.runs]
+        return [duration - min(durations) for duration in durations]
+
+    @property
+    def late(self) -> int:
+        """Position of the rank that came last."""
+        return self.members[self.waits.index(0)]
+
+
+def _match(collectives: Sequence[list[Collective]]) -> tuple[list[_Turn], int]:
+    """The n-th collective of a name in a group is the same one on all its ranks, where all have equally many."""
+    found: dict[tuple[str, str | None], dict[int, list[Collective]]] = defaultdict(lambda: defaultdict(list))
+    members: dict[str | None, set[int]] = {None: set(range(len(collectives)))}
+    for position, one in enumerate(collectives):
+        for run in one:
+            found[run.name, run.group][position].append(run)
+            members.setdefault(run.group, set()).add(position)
+    matched: list[_Turn] = []
     unmatched = 0
-    for name in sorted(set().union(*by_name)):
-        counts = {len(found.get(name, ())) for found in by_name}
-        if len(counts) == 1:
-            turns = zip(*(found[name] for found in by_name), strict=True)
-            matched.extend((name, index, list(turn)) for index, turn in enumerate(turns))
+    for (name, group), runs in sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or "")):
+        inside = tuple(sorted(members[group]))
+        counts = {len(runs[position]) for position in inside}
+        if len(counts) == 1 and len(inside) > 1:
+            turns = zip(*(runs[position] for position in inside), strict=True)
+            matched.extend(_Turn(name, index, inside, turn) for index, turn in enumerate(turns))
         else:
             unmatched += max(counts)
     return matched, unmatched
 
 
-def _durations(turn: list[Collective]) -> list[int]:
-    return [collective.end_ns - collective.start_ns for collective in turn]
-
-
-def _wait(name: str, index: int, turn: list[Collective], ranks: Sequence[int]) -> CollectiveWait:
-    durations = _durations(turn)
-    shortest = min(durations)
-    waits = [duration - shortest for duration in durations]
+def _wait(turn: _Turn, ranks: Sequence[int]) -> CollectiveWait:
     return CollectiveWait(
-        name=name,
-        index=index,
-        late_rank=ranks[durations.index(shortest)],
-        wait_us=sum(waits) / 1000,
-        longest_wait_us=max(waits) / 1000,
-        shortest_us=shortest / 1000,
+        name=turn.name,
+        index=turn.index,
+        late_rank=ranks[turn.late],
+        wait_us=sum(turn.waits) / 1000,
+        longest_wait_us=max(turn.waits) / 1000,
+        shortest_us=min(run.end_ns - run.start_ns for run in turn.runs) / 1000,
     )
 
 
@@ -157,23 +184,25 @@ def _rank_waits(
     ranks: Sequence[int],
     files: Sequence[str],
     collectives: Sequence[list[Collective]],
-    turns: list[list[Collective]],
+    turns: list[_Turn],
 ) -> tuple[RankWait, ...]:
-    waited, caused, last = [0] * len(ranks), [0] * len(ranks), [0] * len(ranks)
+    waited, caused, last, took_part = ([0] * len(ranks) for _ in range(4))
+    offsets: list[list[int]] = [[] for _ in ranks]
     for turn in turns:
-        durations = _durations(turn)
-        shortest = min(durations)
-        late = durations.index(shortest)
-        last[late] += 1
-        for position, duration in enumerate(durations):
-            waited[position] += duration - shortest
-            caused[late] += duration - shortest
+        last[turn.late] += 1
+        caused[turn.late] += sum(turn.waits)
+        for position, wait, run in zip(turn.members, turn.waits, turn.runs, strict=True):
+            waited[position] += wait
+            took_part[position] += 1
+            if turn.members[0] == 0:
+                offsets[position].append(run.end_ns - turn.runs[0].end_ns)
     found = [
         RankWait(
             rank=rank,
             file=files[position],
             num_collectives=len(collectives[position]),
-            offset_us=_offset([turn[position].end_ns - turn[0].end_ns for turn in turns]),
+            num_matched=took_part[position],
+            offset_us=float(np.median(offsets[position])) / 1000 if offsets[position] else None,
             wait_us=waited[position] / 1000,
             caused_us=caused[position] / 1000,
             num_last=last[position],
@@ -181,7 +210,3 @@ def _rank_waits(
         for position, rank in enumerate(ranks)
     ]
     return tuple(sorted(found, key=lambda one: (-one.caused_us, one.wait_us)))
-
-
-def _offset(differences: list[int]) -> float:
-    return float(np.median(differences)) / 1000 if differences else 0.0

@@ -94,7 +94,7 @@ def _one_file(
 def traces_in(path: Path) -> Iterator[Trace]:
     """The traces in one file, whatever profiler wrote it."""
     if is_nsight(path):
-        yield read_nsight(path)
+        yield from read_nsight(path)
     else:
         yield from read_traces(path)
 

@@ -1,5 +1,6 @@
 """Microseconds as a trace writes them to integer nanoseconds, exactly."""
 
+import math
 from decimal import Decimal, InvalidOperation
 
 import msgspec
@@ -60,7 +61,8 @@ def _one(value: int | float | None) -> int:
         return NO_TIME
     if isinstance(value, float) and abs(value) >= _FLOAT_LIMIT_US and not value.is_integer():
         raise ImpreciseError
-    return int(value) * 1000 if isinstance(value, int) else round(value * 1000)
+    whole = math.floor(value)
+    return whole * 1000 + round((value - whole) * 1000)
 
 
 def nanoseconds_from_text(values: list[msgspec.Raw]) -> Int64:

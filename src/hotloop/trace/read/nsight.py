@@ -1,6 +1,7 @@
 """Nsight Systems exports (SQLite) as the same trace: kernels, copies, runtime calls and NVTX ranges."""
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ MAX_NAME = 10_000
 _MAGIC = b"SQLite format 3\x00"
 _COPY_KINDS = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 """`CUpti_ActivityMemcpyKind`."""
+_PROCESS, _THREAD = "globalPid", "globalTid"
+_NUMBER = "({} >> 24 & 16777215)"
+"""The process's own number within either, as the documentation of the export says."""
 _PAGEABLE = 0
 """`CUpti_ActivityMemoryKind`-like column of the export: 0 pageable, 1 pinned, 2 device."""
 
@@ -40,15 +44,21 @@ def is_nsight(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def read_nsight(path: Path) -> Trace:
-    """A trace from `nsys export --type sqlite`.
+def read_nsight(path: Path) -> Iterator[Trace]:
+    """The traces in an `nsys export --type sqlite`: one for each process that used a device.
 
     Raises:
         HotloopError: the database is not such an export.
     """
+    num_bytes = path.stat().st_size
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-            return _Export(connection).trace(path.name, path.stat().st_size)
+            processes = _processes(connection)
+            if len(processes) < 2:
+                yield _Export(connection).trace(path.name, num_bytes)
+                return
+            for process in processes:
+                yield _Export(connection, process).trace(f"{path.name}#{process}", num_bytes)
     except sqlite3.DatabaseError as error:
         raise HotloopError(
             f"{path.name} cannot be read as an Nsight Systems export: {error}",
@@ -56,11 +66,26 @@ def read_nsight(path: Path) -> Trace:
         ) from error
 
 
-class _Export:
-    """The tables of an export that are there; which ones depends on what was captured."""
+def _processes(connection: sqlite3.Connection) -> list[int]:
+    """Numbers of the processes that launched kernels; none where the export does not tell them apart."""
+    table = "CUPTI_ACTIVITY_KIND_KERNEL"
+    if not any(row[1] == _PROCESS for row in connection.execute(f"PRAGMA table_info({table})")):
+        return []
+    rows = connection.execute(f"SELECT DISTINCT {_NUMBER.format(_PROCESS)} FROM {table} WHERE {_PROCESS} > 0")
+    return sorted(int(number) for (number,) in rows)
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+
+class _Export:
+    """The tables of an export that are there; which ones depends on what was captured.
+
+    Args:
+        connection: the database.
+        process: whose rows are read: threads, correlations and idle devices are each process's own. None: all.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, process: int | None = None) -> None:
         self._connection = connection
+        self._process = process
         self._names = Interner()
         self._threads = Interner()
         rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -106,7 +131,10 @@ class _Export:
             return []
         there = self._columns(table)
         listed = ", ".join(name if name in there else f"NULL AS {name}" for name in wanted)
-        return list(self._connection.execute(f"SELECT {listed} FROM {table} WHERE typeof(start) = 'integer'"))
+        owner = next((name for name in (_PROCESS, _THREAD) if name in there), None)
+        own = f" AND {_NUMBER.format(owner)} = {self._process}" if owner and self._process is not None else ""
+        rows = self._connection.execute(f"SELECT {listed} FROM {table} WHERE typeof(start) = 'integer'{own}")
+        return list(rows)
 
     def _string(self, value: Any) -> str:
         name = self._strings.get(value, value) if isinstance(value, int) else value or ""

@@ -57,6 +57,8 @@ class EventStream:
         self._decoder = msgspec.json.Decoder(list[Event])
         self._verbatim = msgspec.json.Decoder(list[VerbatimEvent])
         self._text = b""
+        self._in_object = False
+        """A list of its own may lack its end, by the format of Chrome."""
         self.metadata: dict[str, msgspec.Raw] = {}
         self.loss = Loss()
         self.num_bytes = 0
@@ -89,6 +91,7 @@ class EventStream:
                 self._read_footer(footer + block[cut:])
                 return
             if not data:
+                self.loss.truncated |= self._in_object
                 return
             rest = block[cut:].lstrip(b" \t\r\n,")
 
@@ -110,6 +113,7 @@ class EventStream:
                 return head.lstrip()[1:]
             found = _START.search(head, max(0, len(head) - len(data) - 64))
             if found:
+                self._in_object = True
                 self._read_metadata(head[: found.end() - 1].rstrip() + b"0}")
                 return head[found.end() :]
             if not data or len(head) > _MAX_HEADER:

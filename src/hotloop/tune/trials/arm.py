@@ -16,13 +16,15 @@ from hotloop.launch.isolation.scratch import check_space, remove
 from hotloop.launch.isolation.signs import sign_of_isolation
 from hotloop.launch.process import Run
 from hotloop.model.learned import Learned, TrainingInvariants
-from hotloop.model.observation import Anchor, Phase
+from hotloop.model.observation import Anchor
 from hotloop.model.optimization import Effect
 from hotloop.model.quantities import byte_size
 from hotloop.model.tree_memory import TreeMemory
 from hotloop.model.tuning import Failure, FailureKind
+from hotloop.observe.build import leading
 from hotloop.observe.decode.processes import read_processes
 from hotloop.observe.decode.spans import Timeline, timelines
+from hotloop.observe.steps.job import phases_of
 from hotloop.observe.steps.step_windows import windows
 from hotloop.probe.control.control_page import (
     BLOCK_AT,
@@ -268,12 +270,12 @@ class Arm:
     def phases(self, first: int) -> dict[str, float]:
         """Return each phase's part of the median step, from step `first` on; empty: none was seen."""
         records = timelines(self.folder, self._timelines)
-        timeline = max(records.values(), key=lambda one: one.num_loop_spans, default=None)
-        steps = windows(timeline, self.anchor)[first:] if timeline else []
-        regular = [step for step in steps if step.phases and not step.lean]
-        total = sum(step.duration_s for step in regular)
-        spent = {phase: sum(step.phases[phase] for step in regular) for phase in Phase} if total else {}
-        return {phase.value: self.step_s() * one / total for phase, one in spent.items() if one}
+        lead = leading(records)
+        if lead is None:
+            return {}
+        steps = {pid: windows(one, self.anchor)[first:] for pid, one in records.items()}
+        found = phases_of(lead.pid, steps, records, read_processes(self.folder))
+        return {phase.value: self.step_s() * one.share for phase, one in found.items() if one.share}
 
     def first_steps_s(self) -> float:
         """Return how long the warm-up took after the very first step, which holds the start-up: compilation is here."""
@@ -295,9 +297,9 @@ class Arm:
         if code == 0:
             message = f"the program ended by itself after {self.steps} steps"
             return Failure(kind=FailureKind.ENDED, message=message, log_end=log, num_steps=self.steps or None)
-        is_oom = ran_out_of_memory(code, self.run.log_end(NUM_LINES))
+        is_oom = ran_out_of_memory(code, self.run.log_end(NUM_LINES, report=True))
         limit = self._device_limit_bytes
-        if is_oom and limit is not None and refused_by_limit(self.run.log_end(NUM_LINES)):
+        if is_oom and limit is not None and refused_by_limit(self.run.log_end(NUM_LINES, report=True)):
             message = f"it needs more of a device than the limit of {byte_size(limit)}"
             return Failure(kind=FailureKind.OUT_OF_MEMORY, message=message, log_end=log, over_limit=True)
         kind = FailureKind.OUT_OF_MEMORY if is_oom else FailureKind.CRASH

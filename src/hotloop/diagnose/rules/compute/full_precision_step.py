@@ -27,6 +27,7 @@ with torch.autocast(device.type, dtype=torch.bfloat16):
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from hotloop.diagnose.abstain import Abstain
@@ -41,6 +42,8 @@ from hotloop.model.ratio import Ratio
 _UNITS = {"amx_bf16", "avx512_bf16", "amx_fp16", "avx512_fp16", "sve2", "bf16"}
 """Flags of /proc/cpuinfo on which oneDNN and the Arm Compute Library use 16-bit multiplication."""
 _DENSE = ("Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "MultiheadAttention", "LSTM", "GRU")
+_FLOAT16, _BFLOAT16 = (7, 0), (8, 0)
+"""Compute capabilities of the first with tensor cores (Volta), and of the first whose take bfloat16 (Ampere)."""
 MOST = 0.5
 """Gains by hand on published scripts were 1.0 to 2.1x for the whole step."""
 
@@ -54,11 +57,14 @@ def check(observation: Observation) -> Iterator[Symptom]:
     if not units:
         return
     computing = phase_share(observation, Phase.FORWARD, Phase.BACKWARD)
+    only_fp16 = _capability(observation) < _BFLOAT16
     yield Symptom(
         evidence=f"float32 without autocast in {computing:.0%} of the step, on hardware with {', '.join(units)}",
         metric="program.autocast_dtype",
         severity=Severity.INFO,
         gain=Ratio(1.0, 1.0, 1.0 / (1.0 - MOST * computing)),
+        advice="Try autocast to float16 with gradient scaling (autocast_fp16)." if only_fp16 else None,
+        by_hand=only_fp16,
     )
 
 
@@ -72,7 +78,17 @@ def _units(observation: Observation) -> list[str]:
         raise Abstain("the machine's instruction sets")
     if on_cpu(observation):
         return sorted(_UNITS & set(known))
-    return [str(one.get("name")) for one in known if isinstance(one, dict)]
+    if _capability(observation) < _FLOAT16:
+        return []
+    used = [device.name for device in observation.memory.devices]
+    return sorted(set(used)) or [str(one.get("name")) for one in known if isinstance(one, dict)]
+
+
+def _capability(observation: Observation) -> tuple[float, ...]:
+    """Return the compute capability of an NVIDIA GPU; infinite where it is another device or was not told."""
+    program = observation.program
+    is_told = not on_cpu(observation) and program.hip_version is None and program.capability is not None
+    return program.capability if is_told and program.capability else (math.inf,)
 
 
 rule = Rule(

@@ -42,7 +42,9 @@ def check(observation: Observation) -> Iterator[Symptom]:
     """Read how busy the devices were; those that the program does not use are left out."""
     if on_cpu(observation):
         return
-    seen = observation.monitors.labelled("gpu_utilization_ratio") if observation.monitors is not None else {}
+    seen = (
+        observation.monitors.of_own_gpus("gpu_utilization_ratio") if observation.monitors is not None else {}
+    )
     if not seen:
         raise Abstain("the utilization that a GPU's driver tells")
     busiest = max(monitor.mean for monitor in seen.values())

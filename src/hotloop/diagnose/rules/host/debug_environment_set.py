@@ -1,7 +1,8 @@
 """An environment variable makes every launch wait.
 
 ## What it does
-Finds `CUDA_LAUNCH_BLOCKING=1` in a training process that computes on an accelerator. What it costs is not measured.
+Finds `CUDA_LAUNCH_BLOCKING`, and of ROCm `HIP_LAUNCH_BLOCKING` and `AMD_SERIALIZE_KERNEL`, in a training process that
+computes on an accelerator. What they cost is not measured.
 
 ## Why it is slow
 The host waits for each kernel, so that nothing is queued and launch times add to the step.
@@ -20,6 +21,7 @@ os.environ.pop("CUDA_LAUNCH_BLOCKING", None)
 
 ## References
 - [PyTorch, CUDA semantics, asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+- [ROCm, HIP environment variables](https://rocm.docs.amd.com/projects/HIP/en/latest/reference/env_variables.html)
 """
 
 from __future__ import annotations
@@ -31,24 +33,27 @@ from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
 
-_NAME = "CUDA_LAUNCH_BLOCKING"
+_NAMES = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
+"""The last is what torch's own errors advise on ROCm."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
-    """Read the variable."""
-    if not on_cpu(observation) and observation.program.environment.get(_NAME, "0") not in {"", "0"}:
-        yield Symptom(
-            evidence=f"{_NAME}={observation.program.environment[_NAME]}",
-            metric=f"program.environment.{_NAME}",
-            severity=Severity.WARNING,
-        )
+    """Read the variables."""
+    environment = observation.program.environment
+    for name in () if on_cpu(observation) else _NAMES:
+        if environment.get(name, "0") not in {"", "0"}:
+            yield Symptom(
+                evidence=f"{name}={environment[name]}",
+                metric=f"program.environment.{name}",
+                severity=Severity.WARNING,
+                advice=f"Unset {name}.",
+            )
 
 
 rule = Rule(
     code="debug-environment-set",
     title="An environment variable makes every kernel launch wait",
-    advice="Unset CUDA_LAUNCH_BLOCKING.",
-    optimization="debug_apis_off",
+    advice="Unset the variable.",
     page=__doc__ or "",
     check=check,
 )

@@ -39,7 +39,7 @@ _HARMLESS = "power cap"
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Read the reasons."""
-    seen = observation.monitors.labelled("gpu_throttled_ratio") if observation.monitors is not None else {}
+    seen = observation.monitors.of_own_gpus("gpu_throttled_ratio") if observation.monitors is not None else {}
     if not seen:
         raise Abstain("the clock reasons of a GPU's driver")
     for label, monitor in seen.items():

@@ -37,12 +37,15 @@ from hotloop.model.finding import Severity
 from hotloop.model.observation import DeviceMemory, Observation
 from hotloop.model.quantities import byte_size
 
+_ON_ROCM = "Give batches few different sizes: segments that grow are CUDA's."
+
 
 def check(observation: Observation) -> Iterator[Symptom]:
     """Compare what the device would hold without the slack."""
     devices = [device for device in observation.memory.devices if device.slack_bytes is not None]
     if not devices:
         raise Abstain("the allocator of an accelerator")
+    on_rocm = observation.program.hip_version is not None
     for device in devices:
         slack = device.slack_bytes or 0
         full = device.num_retries > 0 or is_full(device.used_bytes, device)
@@ -51,6 +54,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
                 evidence=_told(device, slack),
                 metric="memory.devices.allocated_bytes",
                 severity=Severity.WARNING,
+                advice=_ON_ROCM if on_rocm else None,
+                by_hand=on_rocm,
             )
 
 

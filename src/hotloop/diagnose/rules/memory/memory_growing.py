@@ -31,6 +31,7 @@ history.append(output.detach().mean().item())
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -63,6 +64,7 @@ SOON_S = 86_400.0
 FORESEEN = 200
 """Times as long as a rise was watched: a cache that fills in its first seconds rises like a leak."""
 OF_PROGRAM, OF_WORKERS, OF_GPU = "program_memory_bytes", "worker_memory_bytes", "gpu_memory_used_bytes"
+_GPU = re.compile(r'gpu="(\d+)"')
 ON_HOST = (OF_PROGRAM, OF_WORKERS)
 _WHOSE = {OF_WORKERS: "the loader workers together: "}
 
@@ -192,6 +194,8 @@ def _limit(observation: Observation, monitors: Monitors, name: str, growth: Grow
     if name in ON_HOST:
         return monitors.mean("memory_available_bytes")
     sizes = [one.get("memory_bytes") for one in observation.machine.get("accelerators") or ()]
+    at = int(found.group(1)) if (found := _GPU.search(name)) else len(sizes)
+    sizes = sizes[at : at + 1] or sizes  # the driver numbers them alike
     known = [float(size) for size in sizes if isinstance(size, int)]
     return max(0.0, min(known) - growth.last) if known else None
 

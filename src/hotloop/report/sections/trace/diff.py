@@ -38,7 +38,9 @@ def differences(diff: TraceDiff, top: int) -> Iterator[Block]:
     yield Note(_verdict(diff), "strong")
     unit = "ms a step" if diff.per_step else "ms in the whole trace (one of them has no steps)"
     yield Facts((("before", diff.before), ("after", diff.after), ("figures", unit)))
-    yield table(("whole trace", "before ms", "after ms", "change"), list(_totals(diff)))
+    totals = list(_totals(diff))
+    if totals:
+        yield table(("a step" if diff.per_step else "whole trace", "before ms", "after ms", "change"), totals)
     for title, changes in (
         ("operators", diff.operators),
         ("modules", diff.modules),
@@ -68,14 +70,16 @@ def _totals(diff: TraceDiff) -> Iterator[tuple[str, ...]]:
 
 
 def _pairs(diff: TraceDiff) -> Iterator[tuple[str, float | None, float | None]]:
-    yield "step (median)", diff.step_before_us, diff.step_after_us
+    yield "step", diff.step_before_us, diff.step_after_us
+    steps = (diff.num_steps_before, diff.num_steps_after) if diff.per_step else (1, 1)
     if diff.device_before is not None and diff.device_after is not None:
         for name in _PARTS:
-            pair = (getattr(one, f"{name}_us") for one in (diff.device_before, diff.device_after))
-            yield f"device {name}", *pair
-    before, after = diff.idle_causes_before, diff.idle_causes_after
-    for cause in {**before, **after}:
-        yield f"  idle: {cause.removesuffix('_us')}", before.get(cause, 0.0), after.get(cause, 0.0)
+            before, after = (getattr(one, f"{name}_us") for one in (diff.device_before, diff.device_after))
+            yield f"device {name}", before / steps[0], after / steps[1]
+    causes_before, causes_after = diff.idle_causes_before, diff.idle_causes_after
+    for cause in {**causes_before, **causes_after}:
+        name = f"  idle: {cause.removesuffix('_us')}"
+        yield name, causes_before.get(cause, 0.0) / steps[0], causes_after.get(cause, 0.0) / steps[1]
 
 
 def _together(changes: Sequence[Change]) -> list[Change]:
@@ -100,9 +104,9 @@ def _change(one: Change) -> tuple[str, ...]:
     after = "" if one.num_before == one.num_after else f">{one.num_after:g}"
     return (
         _place(one.path),
-        f"{one.device_before_us / 1000:,.3f}",
-        f"{one.device_after_us / 1000:,.3f}",
-        _ratio(one.device_before_us, one.device_after_us),
+        f"{one.before_us / 1000:,.3f}",
+        f"{one.after_us / 1000:,.3f}",
+        _ratio(one.before_us, one.after_us),
         f"{one.num_before:g}{after}",
     )
 

@@ -7,22 +7,35 @@ from collections.abc import Iterator, Sequence
 from hotloop.report.document import Block, Note, Table
 from hotloop.report.sections.trace.cells import milliseconds, share_of, shortened, table
 from hotloop.trace.analysis import TraceAnalysis
+from hotloop.trace.facts.timeline import DeviceTime
 from hotloop.trace.ranks.ranks import Ranks
 
 
 def overview(traces: Sequence[TraceAnalysis]) -> Table:
-    """Many traces, one row each."""
+    """Many traces, one row for each of their devices."""
     return table(
-        ("trace", "rank", "span ms", "busy", "idle", "compute", "comm", "exposed"),
-        [_row(analysis) for analysis in traces],
+        ("trace", "rank", "device", *_FIGURES), [row for analysis in traces for row in _rows(analysis)]
     )
 
 
-def _row(analysis: TraceAnalysis) -> tuple[str, ...]:
-    device = analysis.device
+def devices(analysis: TraceAnalysis) -> Table:
+    """The devices of one trace, one row each."""
+    return table(("device", *_FIGURES), [(str(one.device), *_figures(one.time)) for one in analysis.devices])
+
+
+_FIGURES = ("span ms", "busy", "idle", "compute", "comm", "exposed")
+
+
+def _rows(analysis: TraceAnalysis) -> Iterator[tuple[str, ...]]:
     who = (shortened(analysis.file, 26), "" if analysis.rank is None else str(analysis.rank))
-    if device is None:
-        return (*who, "none", "", "", "", "", "")
+    if not analysis.devices:
+        yield (*who, "", "none", "", "", "", "", "")
+    for one in analysis.devices:
+        number = str(one.device) if len(analysis.devices) > 1 else ""
+        yield (*who, number, *_figures(one.time))
+
+
+def _figures(device: DeviceTime) -> tuple[str, ...]:
     shares = (
         device.busy_us,
         device.idle_us,
@@ -30,7 +43,7 @@ def _row(analysis: TraceAnalysis) -> tuple[str, ...]:
         device.communication_us,
         device.exposed_communication_us,
     )
-    return (*who, milliseconds(device.span_us), *(share_of(part, device.span_us) for part in shares))
+    return (milliseconds(device.span_us), *(share_of(part, device.span_us) for part in shares))
 
 
 def ranks_together(ranks: Ranks, top: int) -> Iterator[Block]:
@@ -45,8 +58,8 @@ def ranks_together(ranks: Ranks, top: int) -> Iterator[Block]:
                 str(one.rank),
                 milliseconds(one.caused_us),
                 milliseconds(one.wait_us),
-                f"{one.num_last} of {ranks.num_matched}",
-                f"{one.offset_us:+,.1f}",
+                f"{one.num_last} of {one.num_matched}",
+                "" if one.offset_us is None else f"{one.offset_us:+,.1f}",
             )
             for one in ranks.stragglers[:top]
         ],
@@ -65,4 +78,7 @@ def ranks_together(ranks: Ranks, top: int) -> Iterator[Block]:
     if ranks.imbalance is not None:
         yield Note(f"compute imbalance: the longest is {ranks.imbalance:.1%} above the mean")
     if ranks.num_unmatched:
-        yield Note(f"{ranks.num_unmatched} collectives are not on all ranks and were left out", "warning")
+        yield Note(
+            f"{ranks.num_unmatched} collectives are not on all ranks of their group and were left out",
+            "warning",
+        )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from hotloop.model.outcome import Outcome
 from hotloop.model.quantities import counted, duration
 from hotloop.report.document import Block, Document, Facts, Note, Section
 from hotloop.report.sections.findings import finding
 from hotloop.report.sections.trace.cells import share_of, shortened
-from hotloop.report.sections.trace.ranks import overview, ranks_together
+from hotloop.report.sections.trace.ranks import devices, overview, ranks_together
 from hotloop.report.sections.trace.tables import (
     CAUSES,
     critical_path,
@@ -23,8 +24,11 @@ from hotloop.report.sections.trace.tables import (
 from hotloop.trace.analysis import TraceAnalysis
 from hotloop.trace.compare.budget import Verdict
 from hotloop.trace.facts.coverage import TraceCoverage
+from hotloop.trace.facts.health import lacks_device_work
 from hotloop.trace.ranks.study import TraceReport
 
+LEAST = 0.0005
+"""A share that would be told as 0.0%."""
 FULL_AT_MOST = 3
 """Traces that are told in full; of more one row each."""
 _BUDGET = {Outcome.PASSED: "ok", Outcome.FAILED: "broken", Outcome.NOT_JUDGED: "?"}
@@ -68,13 +72,42 @@ def _idle(analysis: TraceAnalysis) -> str:
     """What the device did, and what it mostly waited for, in a sentence."""
     device = analysis.device
     if device is None or not device.span_us:
-        return "The trace has no device time."
-    says = f"The device was idle for {share_of(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
+        return _on_the_host(analysis)
+    if lacks_device_work(analysis.health):
+        most = f"{share_of(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
+        return f"Device work is missing from the trace: idle time is at most {most}."
+    who = _busiest(analysis) or "The device"
+    says = (
+        f"{who} was idle for {share_of(device.idle_us, device.span_us)} of {duration(device.span_us / 1e6)}"
+    )
+    of_idle = ""
+    if any(one.code == "exposed-communication" for one in analysis.findings):
+        exposed = share_of(device.exposed_communication_us, device.span_us)
+        says = f"{says}, and ran only communication for {exposed}"
+        of_idle = " of idle time"
     cause = max(analysis.idle_causes, key=lambda name: analysis.idle_causes[name], default=None)
-    if cause is None or not analysis.idle_causes[cause]:
+    if cause is None or analysis.idle_causes[cause] < LEAST * device.span_us:
         return f"{says}."
     share = share_of(analysis.idle_causes[cause], device.span_us)
-    return f"{says}; the largest cause, {share}: {CAUSES.get(cause, cause)}."
+    return f"{says}; the largest cause{of_idle}, {share}: {CAUSES.get(cause, cause)}."
+
+
+def _on_the_host(analysis: TraceAnalysis) -> str:
+    """What can be said of a trace without a device: its steps."""
+    if not analysis.steps:
+        return "The trace has no device time."
+    step = duration(median(step.span_us for step in analysis.steps) / 1e6)
+    share = analysis.data_share
+    data = f"; {share:.1%} of all steps was in the DataLoader" if share is not None else ""
+    return f"The trace has no device time; a step takes {step} (median){data}."
+
+
+def _busiest(analysis: TraceAnalysis) -> str | None:
+    """The device that the figures are of, where there are several."""
+    if len(analysis.devices) < 2:
+        return None
+    number = next(one.device for one in analysis.devices if one.time == analysis.device)
+    return f"Device {number}, the busiest of {len(analysis.devices)},"
 
 
 def _traces(traces: Sequence[TraceAnalysis], top: int) -> Iterator[Section]:
@@ -109,9 +142,13 @@ def _one_trace(analysis: TraceAnalysis, top: int) -> Iterator[Block]:
     linked = [("linked", _coverage(analysis.coverage))] if analysis.coverage is not None else []
     if notes or linked:
         yield Facts((*notes, *linked))
+    if len(analysis.devices) > 1:
+        yield devices(analysis)
+        yield Note("What follows of idle time, steps and findings is of the busiest device.", "dim")
     if analysis.device is not None:
         yield timeline(analysis.device)
-        yield idle_causes(analysis, analysis.device.span_us)
+        if not lacks_device_work(analysis.health):
+            yield idle_causes(analysis, analysis.device.span_us)
         yield from (finding(one, ("COMMAND",)) for one in analysis.findings)
         yield kernels(analysis, top)
     yield from operators(analysis, top)

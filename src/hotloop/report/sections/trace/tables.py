@@ -30,6 +30,7 @@ CAUSES = {
     "launch_us": "launch-bound: the host dispatches",
     "collective_us": "a collective",
     "stream_us": "another stream",
+    "device_us": "another device",
     "queue_us": "between queued kernels",
     "host_us": "host code outside of operators",
     "unknown_us": "unknown",
@@ -100,17 +101,23 @@ def _operator(row: OperatorRow, has_device: bool) -> tuple[str, ...]:
 
 def modules(analysis: TraceAnalysis, top: int) -> Iterator[Table]:
     """The modules that took longest."""
+    has_device = analysis.device is not None
     rows = [
         (
             row.name,
             f"{row.num:,}",
-            *map(milliseconds, (row.device_us, row.device_self_us, row.backward_us)),
+            *(
+                map(milliseconds, (row.device_us, row.device_self_us, row.backward_us))
+                if has_device
+                else ("",) * 3
+            ),
+            "" if has_device else milliseconds(row.host_us),
         )
         for row in analysis.modules
-        if row.device_us
+        if row.device_us or not has_device
     ]
     if rows:
-        yield table(("modules", "calls", "device ms", "own ms", "backward ms"), rows[:top])
+        yield table(("modules", "calls", "device ms", "own ms", "backward ms", "forward ms"), rows[:top])
 
 
 def critical_path(analysis: TraceAnalysis) -> Iterator[Block]:

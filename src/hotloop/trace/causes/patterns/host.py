@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from hotloop.model.finding import Finding, Severity
 from hotloop.model.quantities import counted, duration
 from hotloop.trace.causes.idle import IdleCause
@@ -13,7 +15,7 @@ def input_bound(seen: Seen) -> Iterator[Finding]:
     waiting = seen.idle.ns[IdleCause.DATA] / 1000
     if seen.share(waiting) < NOTABLE:
         return
-    single = seen.linked.trace.name_index("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") >= 0
+    single = _loading_ns(seen, "_SingleProcess") > _loading_ns(seen, "_MultiProcessing")
     where = (
         "in the training process itself (num_workers=0)"
         if single
@@ -34,6 +36,13 @@ def input_bound(seen: Seen) -> Iterator[Finding]:
     )
 
 
+def _loading_ns(seen: Seen, kind: str) -> int:
+    """Time in loaders of one kind: a program may train with workers and evaluate without."""
+    host = seen.linked.trace.host
+    rows = host.name == seen.linked.trace.name_index(f"enumerate(DataLoader)#{kind}DataLoaderIter.__next__")
+    return int(np.sum(host.end[rows] - host.start[rows]))
+
+
 def sync_in_step(seen: Seen) -> Iterator[Finding]:
     """The host waits for the device in the middle of a step."""
     for site in seen.syncs:
@@ -44,13 +53,13 @@ def sync_in_step(seen: Seen) -> Iterator[Finding]:
         yield Finding(
             code="sync-in-step",
             title=f"{'Implicit' if site.implicit else 'Explicit'} synchronization, {counted(site.num, 'time')}",
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if seen.share(site.idle_us) >= NOTABLE else Severity.INFO,
             path=site.path,
             line=site.line,
             metric=None if site.path else "syncs",
-            cost_s=seen.per_step_s(site.total_us),
+            cost_s=seen.per_step_s(site.idle_us),
             evidence=f"{site.call}{under}: {counted(site.num, 'call')}, "
-            f"{duration(site.total_us / 1e6)} of host time waiting",
+            f"{duration(site.total_us / 1e6)} of host time waiting, {duration(site.idle_us / 1e6)} of device time idle",
             advice="keep the value on the device, or gather it every N steps",
         )
 
@@ -60,15 +69,15 @@ _BY_THE_PROFILER = 2
 
 
 def pageable_copies(seen: Seen) -> Iterator[Finding]:
-    """Copies between host and device from memory that is not pinned."""
-    rows = [row for row in seen.kernels if row.kind == "memcpy" and "Pageable" in row.name]
+    """Copies to the device from memory that is not pinned; those to the host are synchronizations."""
+    rows = [row for row in seen.kernels if row.name.startswith("Memcpy HtoD") and "Pageable" in row.name]
     total = sum(row.total_us for row in rows)
     if not rows or seen.share(total) < NOTABLE / 2:
         return
     num = sum(row.num for row in rows)
     yield Finding(
         code="pageable-copy",
-        title="Copies from memory that is not pinned block the host",
+        title="Copies to the device from memory that is not pinned block the host",
         severity=Severity.WARNING,
         metric="device.exposed_memory_us",
         cost_s=seen.per_step_s(total),

@@ -24,6 +24,8 @@ class Seen:
     syncs: tuple[SyncSite, ...]
     kernels: tuple[KernelRow, ...]
     operators: tuple[OperatorRow, ...]
+    knows_idle: bool = True
+    """False: the device did more than the trace shows, and nothing is said of its idle time."""
 
     def per_step_s(self, microseconds: float) -> float | None:
         """A cost per step in seconds; None: the trace has no steps."""
