@@ -195,6 +195,13 @@ def test_a_program_that_is_held_to_be_ended(tmp_path: Path) -> None:
     assert "shutdown_s" not in parts
 
 
+def test_a_program_that_is_ended_under_a_profiler_has_not_come_to_its_end(tmp_path: Path) -> None:
+    script = Script(tmp_path).train(5).mark(begin(Kind.DEEP, 3))
+    parts = _account(script.span(Kind.DATA, 1).span(Kind.FORWARD, 40).wait(300)).parts
+    assert parts["deep_windows_s"] == pytest.approx(0.342), "from the end of the last step"
+    assert "after_training_s" not in parts
+
+
 def test_a_forward_without_gradients_in_every_step_is_the_step_s_own(tmp_path: Path) -> None:
     """A frozen trunk: it was `evaluation` in the first step of each epoch, and a real one stays what it is."""
     script = Script(tmp_path)

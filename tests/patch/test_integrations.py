@@ -125,11 +125,39 @@ def observed(optimizer: str = ADAMW, *, direct: bool = False, device: str = "cpu
 def test_the_framework_s_own_keyword_changes(
     name: str, params: dict[str, Any], before: str, after: str
 ) -> None:
-    source = editor(before)
-    assert isinstance(turn_own_knob(source, observed(), name, params, {}), Edited)
+    source, sites = editor(before), observed(device="cuda")
+    assert isinstance(turn_own_knob(source, sites, name, params, {}), Edited)
     assert source.content("train.py").decode() == after
-    assert isinstance(turn_own_knob(source, observed(), name, params, {}), AlreadySo)
+    assert isinstance(turn_own_knob(source, sites, name, params, {}), AlreadySo)
     assert source.content("train.py").decode() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "from transformers import TrainingArguments\nargs = TrainingArguments('x')\n",
+            "from transformers import TrainingArguments\nimport torch\n"
+            "args = TrainingArguments('x', bf16=True, use_cpu=not torch.cuda.is_available())\n",
+        ),
+        (
+            "import torch as th\nfrom transformers import TrainingArguments\nargs = TrainingArguments(**kept)\n",
+            "import torch as th\nfrom transformers import TrainingArguments\nargs = TrainingArguments("
+            '**{**kept, "bf16": True, "use_cpu": not th.cuda.is_available()})\n',
+        ),
+        (
+            "from transformers import TrainingArguments\nargs = TrainingArguments('x', use_cpu=no_gpu)\n",
+            "from transformers import TrainingArguments\nargs = TrainingArguments('x', use_cpu=no_gpu, bf16=True)\n",
+        ),
+    ],
+)
+def test_the_trainer_takes_bf16_on_a_cpu_only_where_it_is_told_that_there_is_no_gpu(
+    before: str, after: str
+) -> None:
+    source, sites = editor(before), observed(device="cpu")
+    assert isinstance(turn_own_knob(source, sites, "autocast_bf16", {}, {}), Edited)
+    assert source.content("train.py").decode() == after
+    assert isinstance(turn_own_knob(source, sites, "autocast_bf16", {}, {}), AlreadySo)
 
 
 def test_arguments_from_the_command_line_are_words_of_it() -> None:
@@ -154,7 +182,8 @@ def test_an_option_of_the_command_line_stays_one_beside_what_is_written() -> Non
     step = PlanStep(name="autocast_bf16", params={}, ratio=1.5, low=1.4, high=1.6)
     patch = rewrite_plan([step], Sites(sites=(forward,)), {"train.py": text.encode()})
     assert patch.after["train.py"].decode() == text.replace("torch.sigmoid(x)", "torch.sigmoid(x.float())")
-    assert patch.started_as(("train.py", "--seed=1")) == ("train.py", "--seed=1", "--bf16", "True")
+    command = ("train.py", "--seed=1", "--bf16", "True", "--use_cpu", "True")
+    assert patch.started_as(("train.py", "--seed=1")) == command
 
 
 @pytest.mark.parametrize(
@@ -305,6 +334,34 @@ def test_the_trainer_s_adamw_is_foreach_on_cuda_alone(device: str) -> None:
             turn_own_knob(source, observed(device=device), "fused_optimizer", params, {}), Edited
         )
         assert 'optim="adamw_torch"' in source.content("train.py").decode()
+
+
+def test_lightning_does_not_clip_under_its_own_precision_what_a_fused_optimizer_steps() -> None:
+    text = "import lightning as L\ntrainer = L.Trainer(gradient_clip_val=1.0)\n"
+    clip = Site(
+        kind=SiteKind.CLIP, slot=0, callee="clip", places=(Place(path="train.py", line=2),), direct=False
+    )
+    assert turn_own_knob(editor(text), Sites(sites=(clip,)), "autocast_bf16", {}, {}) is None
+
+
+@pytest.mark.parametrize("params", [{"blocks": "bert.encoder.layer"}, {"mode": "default", "dynamic": True}])
+def test_what_the_trainer_cannot_compile_as_the_plan_does_is_none_of_its_knobs(
+    params: dict[str, Any],
+) -> None:
+    text = "from transformers import TrainingArguments\nargs = TrainingArguments('x')\n"
+    assert turn_own_knob(editor(text), observed(), "compile", params, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "direct"), [("make_loaders", True), ("Mine.get_train_dataloader", False)]
+)
+def test_a_loader_of_the_program_s_own_is_none_of_the_trainer_s_knobs(function: str, direct: bool) -> None:
+    text = "from transformers import TrainingArguments\nargs = TrainingArguments('x')\n"
+    place = Place(path="train.py", line=9, function=function)
+    made = Site(kind=SiteKind.LOADER, slot=0, callee="DataLoader", places=(place,), direct=direct)
+    sites = Sites(sites=(made,))
+    for name in ("loader_workers", "pinned_memory"):
+        assert turn_own_knob(editor(text), sites, name, {"num_workers": 2}, {}) is None
 
 
 SET_UP = "lightning.pytorch.trainer.trainer.Trainer"

@@ -91,3 +91,65 @@ for step in range(6):
     assert done.returncode == 0, done.stderr
     (facts,) = read_processes(tmp_path / "probe").values()
     assert [root.get("shapes_vary", False) for root in facts["roots"]] == [False, True]
+
+
+_WITHIN = """
+import torch
+from torch import nn
+class Wrapped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = nn.Linear(4, 2)
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16, enabled={enabled}):
+            return self.model(x).float()
+model = Wrapped()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(6):
+    model(torch.randn(8, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("enabled", "dtype"), [(True, "bfloat16"), (False, None)])
+def test_autocast_that_a_library_switches_on_within_the_model_is_seen(
+    run_probed: RunProgram, tmp_path: Path, enabled: bool, dtype: str | None
+) -> None:
+    done = run_probed(_WITHIN.format(enabled=enabled))
+    assert done.returncode == 0, done.stderr
+    (facts,) = read_processes(tmp_path / "probe").values()
+    assert facts["autocast_dtype"] == dtype
+    assert facts["notes"] == []
+
+
+_PREPARED = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+class Prepared(DataLoader):
+    pass
+def prepare(loader):
+    return Prepared(loader.dataset, batch_sampler=loader.batch_sampler)
+data = TensorDataset(torch.randn(64, 4))
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+train = DataLoader(data, batch_size=8, shuffle=True)
+test = DataLoader(data, batch_size=32)
+listed = DataLoader(data, batch_sampler=[[0, 1], [2, 3]])
+train, test = prepare(train), prepare(test)
+for (x,) in train:
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_loader_that_a_library_makes_in_the_place_of_the_program_s_is_that_one(
+    run_probed: RunProgram, tmp_path: Path
+) -> None:
+    done = run_probed(_PREPARED)
+    assert done.returncode == 0, done.stderr
+    (facts,) = read_processes(tmp_path / "probe").values()
+    made = [line for line, text in enumerate(_PREPARED.splitlines(), start=1) if "= DataLoader(" in text]
+    assert [loader["line"] for loader in facts["loaders"]] == made
+    assert [loader["batch_size"] for loader in facts["loaders"]] == [8, 32, None]
+    assert [loader["num_batches"] for loader in facts["loaders"]] == [9, 0, 0]
+    assert facts["notes"] == []

@@ -26,6 +26,8 @@ class Framework:
         knobs: name of an optimization to the keywords that do the same.
         parsers: functions that make such an object from the command line; the keywords are then its options.
         checks: name of an optimization to what has to be seen before its knob is turned; absent: nothing.
+        on_cpu: name of an optimization to the keyword that says that there is no GPU; without it the framework refuses
+            the knob on a CPU.
         launcher_file: by which top-level settings the file is known that its launcher takes the same keywords from; a
             keyword of the call wins over it. None: it has no such file.
     """
@@ -35,6 +37,7 @@ class Framework:
     knobs: Mapping[str, Keywords]
     parsers: frozenset[str] = field(default_factory=frozenset)
     checks: Mapping[str, Check] = field(default_factory=dict)
+    on_cpu: Mapping[str, str] = field(default_factory=dict)
     launcher_file: frozenset[str] | None = None
 
     def turns(self, name: str, params: Mapping[str, Any], sites: Sites) -> bool:

@@ -16,8 +16,9 @@ from hotloop.integrations.transformers import TRANSFORMERS
 from hotloop.model.option_value import OptionValue
 from hotloop.model.safety import Safety
 from hotloop.model.sites import Place, Site, SiteKind, Sites
+from hotloop.source.calls import argument
 from hotloop.source.draft import Editor
-from hotloop.source.imports import meaning
+from hotloop.source.imports import meaning, module_name
 from hotloop.source.keywords import Changes, set_keyword
 from hotloop.source.option import Option
 from hotloop.source.options import current, set_option
@@ -51,9 +52,11 @@ def turn_own_knob(
         if not (made or parsed) or not framework.turns(name, params, sites):
             continue
         keywords = framework.knobs[name](params)
+        no_gpu = framework.on_cpu.get(name) if sites.device == "cpu" else None
         if parsed:
-            return Edited(environment=environment, options=tuple(_options(keywords)), launched=True)
-        return _set(source, made, framework, keywords, environment)
+            told = keywords if no_gpu is None else {**keywords, no_gpu: "True"}
+            return Edited(environment=environment, options=tuple(_options(told)), launched=True)
+        return _set(source, made, framework, keywords, no_gpu, environment)
     return None
 
 
@@ -88,9 +91,19 @@ def _set(
     made: Sequence[_Made],
     framework: Framework,
     keywords: Mapping[str, str],
+    no_gpu: str | None,
     environment: Mapping[str, str],
 ) -> Rewrite:
-    """Set the keywords wherever the framework is set up; which of several places is meant is for a person to say."""
+    """Set the keywords wherever the framework is set up; which of several places is meant is for a person to say.
+
+    Args:
+        source: the user's files.
+        made: where it is set up.
+        framework: the framework.
+        keywords: with the values that they get.
+        no_gpu: a keyword that says whether there is a GPU, set where the program does not; None: it is not needed.
+        environment: variables that the step wants beside it.
+    """
     changes = Changes(safety=Safety.SAFE if len(made) == 1 else Safety.DISPLAY)
     for path, call in made:
         for keyword, value in keywords.items():
@@ -100,6 +113,9 @@ def _set(
                 if launched is None
                 else _set_launched(source, launched, value)
             )
+        if no_gpu is not None and argument(call(), no_gpu) is None:
+            torch = module_name(source, path, "torch")
+            changes += set_keyword(source, path, call, no_gpu, f"not {torch}.cuda.is_available()")
     if not changes.notes and not environment:
         return AlreadySo(f"{framework.name} has {_by_hand(keywords)}")
     return Edited(changes.notes, changes.safety, environment, changes.options)

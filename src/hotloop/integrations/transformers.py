@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hotloop.integrations.framework import Framework
+from hotloop.integrations.framework import Framework, Keywords
 from hotloop.model.sites import SiteKind, Sites
 from hotloop.source.outcome import CannotEdit
 
@@ -27,6 +27,28 @@ def _workers(params: Mapping[str, Any]) -> dict[str, str]:
 def _compile(params: Mapping[str, Any]) -> dict[str, str]:
     mode = params.get("mode", "default")
     return {"torch_compile": "True", **({} if mode == "default" else {"torch_compile_mode": f'"{mode}"'})}
+
+
+_OF_LOADERS: Mapping[str, Keywords] = {
+    "loader_workers": _workers,
+    "loader_prefetch": _workers,
+    "persistent_workers": lambda _: {"dataloader_persistent_workers": "True"},
+    "pinned_memory": lambda _: {"dataloader_pin_memory": "True"},
+}
+
+
+def _makes_loaders(_: Mapping[str, Any], sites: Sites) -> bool:
+    """Return whether the Trainer makes what feeds the steps; a program may have a `get_train_dataloader` of its own."""
+    return not any(
+        site.direct or any(place.function.endswith("get_train_dataloader") for place in site.places)
+        for site in sites.of(SiteKind.LOADER)
+        if site.in_step
+    )
+
+
+def _compiles_so(params: Mapping[str, Any], _: Sites) -> bool:
+    """Return whether the Trainer can compile as the plan does; it knows neither blocks nor dynamic shapes."""
+    return params.keys() <= {"mode"}
 
 
 def _optimizer(params: Mapping[str, Any]) -> dict[str, str]:
@@ -68,12 +90,14 @@ TRANSFORMERS = Framework(
     knobs={
         "autocast_bf16": lambda _: {"bf16": "True"},
         "autocast_fp16": lambda _: {"fp16": "True"},
-        "loader_workers": _workers,
-        "loader_prefetch": _workers,
-        "persistent_workers": lambda _: {"dataloader_persistent_workers": "True"},
-        "pinned_memory": lambda _: {"dataloader_pin_memory": "True"},
+        **_OF_LOADERS,
         "compile": _compile,
         "fused_optimizer": _optimizer,
     },
-    checks={"fused_optimizer": _makes_adamw},
+    checks={
+        **dict.fromkeys(_OF_LOADERS, _makes_loaders),
+        "compile": _compiles_so,
+        "fused_optimizer": _makes_adamw,
+    },
+    on_cpu={"autocast_bf16": "use_cpu"},
 )

@@ -22,6 +22,12 @@ class Counting(Instrument):
         return {"num": self.num}
 
 
+class Profiling(Counting):
+    """As one that runs torch's profiler."""
+
+    profiles = True
+
+
 class Refusing(Instrument):
     """Cannot be used."""
 

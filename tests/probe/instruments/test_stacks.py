@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,6 +116,27 @@ def test_the_sampler_says_whose_each_line_is() -> None:
     assert ident == thread.ident
     assert {frame[3] for frame in frames if frame[0] == __file__} == {"user"}
     assert {frame[3] for frame in frames if frame[0] == threading.__file__} == {"library"}
+
+
+def _sleep(here: threading.Event, leave: threading.Event) -> None:
+    here.set()
+    while not leave.is_set():
+        time.sleep(0.005)
+
+
+def test_a_thread_that_sleeps_at_its_line_takes_no_time() -> None:
+    thread, leave = _in_a_thread(_sleep)
+    trainer = threading.get_ident()
+    sampler = Sampler(trainer=trainer)
+    sampler.start()
+    while sum(sample[2] == trainer for sample in sampler.value()["samples"]) < 20:
+        time.sleep(0.005)
+    sampler.end()
+    leave.set()
+    spent = Counter[int]()
+    for _, time_ns, ident, _ in sampler.value()["samples"]:
+        spent[ident] += time_ns
+    assert spent[thread.ident or 0] < spent[trainer] / 2
 
 
 @pytest.mark.parametrize(("argv", "owner"), [(["-c"], Owner.USER), (["train.py"], Owner.LIBRARY)])

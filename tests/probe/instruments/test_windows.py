@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import threading
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from hotloop.observe.decode.instrument_files import read_deep
 from hotloop.observe.decode.spans import timelines
+from hotloop.probe import instruments
 from hotloop.probe.control.control_page import (
     DEEP,
     DEEP_DONE,
@@ -21,6 +24,7 @@ from hotloop.probe.control.control_page import (
     ControlPage,
 )
 from hotloop.probe.control.step_boundary import Boundary
+from hotloop.probe.instruments.instrument import Instrument
 from hotloop.probe.probe import Probe
 from hotloop.probe.process.config import ProbeConfig
 from hotloop.probe.record.events import Kind
@@ -189,8 +193,11 @@ def test_a_window_takes_no_longer_than_the_launcher_has_time(tmp_path: Path) -> 
     assert read_deep(tmp_path, "counting")[0].steps == 1
 
 
-def test_no_step_is_lost_between_two_windows(tmp_path: Path) -> None:
-    program = Program(tmp_path, "Counting", "Counting")
+@pytest.mark.parametrize(("first", "between"), [("Counting", 0), ("Profiling", 1)])
+def test_a_step_lies_between_two_windows_where_the_first_profiles(
+    tmp_path: Path, first: str, between: int
+) -> None:
+    program = Program(tmp_path, first, "Counting")
     program.page.numbers[DEEP_HOLDS] = 1
     program.wish(1)
 
@@ -201,9 +208,27 @@ def test_no_step_is_lost_between_two_windows(tmp_path: Path) -> None:
 
     launcher = threading.Thread(target=order)
     launcher.start()
-    program.train(9)  # one at which the first begins, and four for each
+    program.train(8 + between)  # one at which the first begins, and four for each
+    assert program.done == 1
+    program.train(1)
     launcher.join()
     assert program.done == 2
+
+
+def test_whatever_runs_torch_s_profiler_says_so() -> None:
+    modules = [
+        importlib.import_module(found.name)
+        for found in pkgutil.iter_modules(instruments.__path__, f"{instruments.__name__}.")
+    ]
+    kinds = {
+        each
+        for module in modules
+        if hasattr(module, "TorchProfiler")
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Instrument) and each is not Instrument
+    }
+    assert len(kinds) >= 4
+    assert all(each.profiles for each in kinds)
 
 
 def test_a_launcher_that_is_gone_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import itertools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from math import isinf
 from statistics import median
 
 import msgspec
@@ -252,8 +253,14 @@ def _by_shares(spans: Sequence[Span], step: Window, usual: Usual) -> dict[str, f
 
 
 def _add_tail(ledger: _Ledger, timeline: Timeline, last: int, end_s: float) -> None:
-    """What came after the last step, up to the interpreter's end or to where the program was held to be ended."""
+    """What came after the last step, up to the interpreter's end or to where the program was held to be ended.
+
+    A program that was ended under a profiler, before its next boundary, was not seen to leave its loop.
+    """
     last_s = timeline.spans[last].end_s
+    if timeline.exit_s is None and timeline.held_s is None and any(isinf(one.end_s) for one in timeline.deep):
+        ledger.add({"deep_windows_s": end_s - last_s})
+        return
     stop_s = max(last_s, min(timeline.held_s or timeline.exit_s or end_s, end_s))
     ledger.stretch(timeline.spans[last + 1 :], last_s, stop_s, Stage.TAIL)
     ledger.add({"held_by_hotloop_s" if timeline.held_s else "shutdown_s": end_s - stop_s})

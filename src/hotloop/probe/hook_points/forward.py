@@ -122,10 +122,19 @@ class Roots:
         self._known = [one for one in self._known if one is not root]
 
     def _called(self, module: Any) -> None:
-        if self.searching and not self.inside:
+        if self.searching and self.inside:
+            self._look_inside()
+        elif self.searching:
             with self._probe.survive("root.discover"):
                 if _is_call(sys._getframe(2)):
                     self._discover(module)
+
+    def _look_inside(self) -> None:
+        """Look for autocast that is switched on within a root: accelerate and Fabric put it around its forward."""
+        probe, facts = self._probe, self._probe.facts
+        if facts.autocast_dtype is None and not probe.activations and not probe.asleep:
+            with probe.survive("root.autocast"):
+                facts.look_at_autocast()
 
     def own_call(self) -> bool:
         """Whether a call belongs to the thread that is recorded, in a process that is not asleep."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from hotloop.probe.activation.activation import Activation
@@ -16,6 +19,8 @@ from hotloop.probe.record.samples import look_once
 from hotloop.probe.sections import Section, section
 
 _SLOT = "_hotloop_slot"
+Orders = dict[int, tuple[int, Callable[[], Any]]]
+"""Slots of loaders with a weak reference to what gives them their batches, by its identity."""
 _SAME = ("path", "line", "batch_size", "dataset", "dataset_len", "sampler")
 """A loader that is made anew every epoch, equal in these, is the same loader."""
 
@@ -56,10 +61,12 @@ def _patch_init(probe: Probe, cls: Any) -> None:
 def _note_when_made(probe: Probe, cls: Any) -> None:
     """Look at a loader in the last thing that its `__init__` calls; it is called again whenever workers start."""
 
+    orders: Orders = {}
+
     def made(loader: Any) -> None:
         with probe.survive("loader.facts"):
             if _SLOT not in loader.__dict__:
-                _note(probe, loader)
+                _note(probe, loader, orders)
 
     cls.check_worker_number_rationality = Before(cls.check_worker_number_rationality, made)
 
@@ -94,22 +101,49 @@ def _construct(probe: Probe, original: Any, loader: Any, keywords: dict[str, Any
     return True
 
 
-def _note(probe: Probe, loader: Any) -> None:
+def _note(probe: Probe, loader: Any, orders: Orders) -> None:
     if probe.asleep or len(probe.facts.loaders) > 4 * MAX_SLOT:
         return
     path, line = user_line(4)
     facts = _describe(loader, path, line)
-    loader.__dict__[_SLOT] = slot = _slot(probe, facts)
+    slot, order = _same(probe, facts), _order_of(loader)
+    if slot is None:
+        slot, known = orders.get(id(order), (0, _nothing))
+        if (
+            known() is order
+        ):  # a library puts it in the place of the program's own, as accelerate's `prepare` does
+            loader.__dict__[_SLOT] = slot
+            return
+        probe.facts.loaders.append(facts)
+        slot = len(probe.facts.loaders) - 1
+    loader.__dict__[_SLOT] = slot
+    with contextlib.suppress(TypeError):  # a list of batches
+        orders[id(order)] = slot, weakref.ref(order)
     probe.sites.note("loader", "torch.utils.data.DataLoader", slot=slot, made=loader)
 
 
-def _slot(probe: Probe, facts: dict[str, Any]) -> int:
+def _nothing() -> None:
+    """Stands for a weak reference to nothing."""
+
+
+def _order_of(loader: Any) -> Any:
+    """Return what a loader that is made in another one's place takes over from it: the samples' order, in batches."""
+    sampler = loader.batch_sampler
+    of_all_ranks = getattr(sampler, "batch_sampler", None)
+    if of_all_ranks is not None and not getattr(
+        sampler, "split_batches", False
+    ):  # a rank's batches are as large
+        return of_all_ranks
+    return loader if sampler is None else sampler
+
+
+def _same(probe: Probe, facts: dict[str, Any]) -> int | None:
+    """Return the slot of a loader that is made anew in the same place; None: there is none."""
     for slot, known in enumerate(probe.facts.loaders):
         if all(known[key] == facts[key] for key in _SAME):
             known["num_made"] += 1
             return slot
-    probe.facts.loaders.append(facts)
-    return len(probe.facts.loaders) - 1
+    return None
 
 
 def _describe(loader: Any, path: str | None, line: int | None) -> dict[str, Any]:

@@ -320,17 +320,13 @@ class Root:
         before = facts.roots[self.slot : self.slot + 1]
         if (before and is_described(self.module, before[0])) or len(facts.roots) > MAX_SLOT:
             return
-        import torch
-
         compiled = self._hooked is not None and self._hooked.compiled is not None
         described = describe_root(self.module, args, kwargs, compiled=compiled)
         facts.roots[self.slot : self.slot + 1] = [described]  # in place of a wrapper of this module
         facts.distributed = facts.distributed or distributed_kind(self.module)
         if hasattr(self.module, "_get_ddp_logging_data"):
             facts.ddp_modules.append(self._module)
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
-                facts.autocast_dtype = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+        facts.look_at_autocast()
         facts.shared_memory = facts.shared_memory or _shared(self.module)
 
 

@@ -22,15 +22,17 @@ class HostSamples(Instrument):
 
     def __init__(self, probe: Probe) -> None:
         super().__init__(probe)
-        self._sampler = Sampler()
         self._thread = 0
+        self._sampler: Sampler | None = None
 
     def start(self) -> None:
         """Begin to look."""
         self._thread = self.probe.recorder.thread
+        self._sampler = Sampler(trainer=self._thread)
         self._sampler.start()
 
     def stop(self) -> dict[str, Any]:
         """Stop looking."""
+        assert self._sampler is not None
         self._sampler.end()
         return {**self._sampler.value(), "thread": self._thread}

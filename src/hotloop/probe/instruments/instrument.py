@@ -14,6 +14,7 @@ class Instrument:
         min_steps: a window has at least so many steps, unless they are slow.
         max_steps: and at most so many.
         seconds: it ends at the first boundary after so long, once it has its least steps.
+        profiles: it runs torch's profiler.
 
     Args:
         probe: the probe of this process.
@@ -22,6 +23,7 @@ class Instrument:
     min_steps: int = 3
     max_steps: int = 200
     seconds: float = 1.5
+    profiles: bool = False
 
     def __init__(self, probe: Probe) -> None:
         self.probe = probe

@@ -31,6 +31,7 @@ class LineWork(Instrument):
     min_steps = 1
     max_steps = 3
     seconds = 0.2
+    profiles = True
 
     def __init__(self, probe: Probe) -> None:
         super().__init__(probe)

@@ -43,6 +43,7 @@ class Memory(Instrument):
     min_steps = 2
     max_steps = 3
     seconds = 0.2
+    profiles = True
 
     def __init__(self, probe: Probe) -> None:
         super().__init__(probe)

@@ -29,6 +29,7 @@ class Operators(Instrument):
 
     min_steps = 2
     max_steps = 5
+    profiles = True
     # Reading an event back costs about 50 us of the program's time: half a second of a loop of many
     # small operators (10 us each) makes 50,000 of them.
     seconds = 0.3

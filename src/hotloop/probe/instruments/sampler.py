@@ -14,6 +14,7 @@ from typing import Any
 
 from hotloop.probe.instruments.frames import Frames, Line
 from hotloop.probe.instruments.stacks import Stacks, lines_of
+from hotloop.probe.instruments.thread_clocks import ThreadClocks
 
 INTERVAL_S = 0.008
 """A hundred and twenty looks a second; one takes 200 to 300 us for stacks of thirty frames, 3% of a core."""
@@ -29,6 +30,8 @@ class Sampler:
 
     Args:
         only: the thread to look at; None: all.
+        trainer: the thread whose waiting is time, too. Of any other, time on a CPU counts, where the kernel tells it:
+            one that sleeps stands at its line as one does that computes. None: time counts for all of them.
         goes_on: asked before each look; the thread ends by itself when it says no.
         at_end: called in the thread when it ends by itself.
     """
@@ -36,10 +39,13 @@ class Sampler:
     def __init__(
         self,
         only: int | None = None,
+        trainer: int | None = None,
         goes_on: Callable[[], bool] = lambda: True,
         at_end: Callable[[], None] | None = None,
     ) -> None:
         self._only = only
+        self._trainer = trainer
+        self._clocks = ThreadClocks()
         self._goes_on = goes_on
         self._at_end = at_end
         self._frames = Frames()
@@ -65,8 +71,8 @@ class Sampler:
     def value(self) -> dict[str, Any]:
         """Return what was seen.
 
-        `frames` are path, line, function and owner; `samples` are time (ns, monotonic), time since the look before,
-        thread, and the number of the stack, whose innermost frame comes first.
+        `frames` are path, line, function and owner; `samples` are time (ns, monotonic), time that counts since the
+        look before, thread, and the number of the stack, whose innermost frame comes first.
         """
         return {
             "interval_s": INTERVAL_S,
@@ -99,8 +105,16 @@ class Sampler:
         now = time.monotonic_ns()
         for ident, stack in stacks.look():
             if ident != own and (self._only is None or ident == self._only):
-                self._samples.append((now, now - before, ident, self._number_of(stack)))
+                spent = self._spent(ident, now - before)
+                if spent:
+                    self._samples.append((now, spent, ident, self._number_of(stack)))
         return now
+
+    def _spent(self, ident: int, passed: int) -> int:
+        if self._trainer in {None, ident}:
+            return passed
+        used = self._clocks.used_since(ident)
+        return passed if used is None else used
 
     def _number_of(self, stack: bytes) -> int:
         known = self._numbers.get(stack)

@@ -26,6 +26,7 @@ class TensorPeak(Instrument):
 
     min_steps = max_steps = 3
     seconds = 0.0
+    profiles = True
 
     def __init__(self, probe: Probe) -> None:
         super().__init__(probe)

@@ -154,6 +154,14 @@ class Facts:
             "unread": self._unread,
         }
 
+    def look_at_autocast(self) -> None:
+        """Note the precision that autocast has here, where it is on."""
+        import torch
+
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                self.autocast_dtype = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+
     def _read(self, name: str, getter: Callable[[], _Fact]) -> _Fact | None:
         """Return one fact, or None where torch refuses to tell it: the others are told all the same."""
         try:

@@ -41,6 +41,7 @@ def install(
     from hotloop.probe.virtual_gpu.caching_allocator import CachingAllocator
     from hotloop.probe.virtual_gpu.collectives import stand_in_for_others
     from hotloop.probe.virtual_gpu.corrections import DeviceKernels, let_data_be_moved, let_fake_parameters_be
+    from hotloop.probe.virtual_gpu.cpu_switches import ignore_cpu_switches
     from hotloop.probe.virtual_gpu.ctc import give_ctc_its_lengths
     from hotloop.probe.virtual_gpu.lazy_modules import let_lazy_modules_wait
     from hotloop.probe.virtual_gpu.sparse import install_sparse
@@ -65,6 +66,7 @@ def install(
     let_data_be_moved()
     let_lazy_modules_wait()
     behave_like_tensors(when_imported)
+    ignore_cpu_switches(when_imported)
     give_ctc_its_lengths()
     install_sparse()
     training.install()

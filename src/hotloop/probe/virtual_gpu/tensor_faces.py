@@ -103,15 +103,23 @@ def _give_addresses() -> None:
 
 
 def _write_no_safetensors() -> None:
-    """Checkpoints are empty files: there are no weights."""
+    """Write an empty file for a checkpoint of tensors that have no values; one of the host's is written as it is."""
     written: Any = sys.modules["safetensors.torch"]
 
-    def save_file(_: Any, filename: Any, *__: Any, **___: Any) -> None:
-        with open(filename, "wb"):
-            pass
+    def without_values(original: Any) -> Any:
+        @functools.wraps(original)
+        def save(saved: Any, filename: Any, *args: Any, **kwargs: Any) -> None:
+            tensors = saved.state_dict() if isinstance(saved, torch.nn.Module) else saved
+            if not any(isinstance(each, FakeTensor) for each in tensors.values()):
+                original(saved, filename, *args, **kwargs)
+                return
+            with open(filename, "wb"):
+                pass
 
-    written.save_file = save_file
-    written.save_model = save_file
+        return save
+
+    for name in ("save_file", "save_model"):
+        setattr(written, name, without_values(getattr(written, name)))
 
 
 def _reduced(tensor: Any, _: int) -> tuple[Any, ...]:

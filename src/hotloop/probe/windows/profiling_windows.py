@@ -72,6 +72,8 @@ class DeepWindows:
         self._probe = probe
         self._number = 0
         self._active: Instrument | None = None
+        self._profiled = False
+        """The last window was one of torch's profiler."""
         self._anchors = self.steps = 0
         self._begin_ns = 0
         self._watching_compile = False
@@ -106,7 +108,9 @@ class DeepWindows:
     def _go_on(self) -> None:
         """Start the next instrument at the boundary at which the last one ended, as soon as it is ordered.
 
-        Ranks do not wait: their windows end at different boundaries, and one may need another to come to its own.
+        Ranks do not wait: their windows end at different boundaries, and one may need another to come to its own. After
+        torch's profiler the next boundary is taken: this one lies within the range `Optimizer.step`, which began under
+        that profiler. Where another profiler is on when the range ends, torch writes into memory that it has freed.
         """
         if rank_and_world()[1] > 1:
             return
@@ -116,7 +120,7 @@ class DeepWindows:
             while numbers[DEEP] == self.settled and not numbers[STOP] and monotonic_ns() < until_ns:
                 time.sleep(POLL_S)
             self._probe.recorder.mark(end(Kind.PAUSE))
-        if numbers[DEEP] not in (0, self.settled):
+        if numbers[DEEP] not in (0, self.settled) and not self._profiled:
             self._start(numbers[DEEP])
 
     def _is_anchor(self, kind: Kind, slot: int) -> bool:
@@ -170,6 +174,7 @@ class DeepWindows:
 
     def _stop(self, *, cut: bool = False) -> None:
         active, self._active = self._active, None
+        self._profiled = active is not None and active.profiles
         end_ns = monotonic_ns()
         value, error = None, None
         try:
