@@ -109,9 +109,7 @@ def _note(probe: Probe, loader: Any, orders: Orders) -> None:
     slot, order = _same(probe, facts), _order_of(loader)
     if slot is None:
         slot, known = orders.get(id(order), (0, _nothing))
-        if (
-            known() is order
-        ):  # a library puts it in the place of the program's own, as accelerate's `prepare` does
+        if known() is order:  # a library's, made in place of the program's, as by accelerate's `prepare`
             loader.__dict__[_SLOT] = slot
             return
         probe.facts.loaders.append(facts)
@@ -130,9 +128,8 @@ def _order_of(loader: Any) -> Any:
     """Return what a loader that is made in another one's place takes over from it: the samples' order, in batches."""
     sampler = loader.batch_sampler
     of_all_ranks = getattr(sampler, "batch_sampler", None)
-    if of_all_ranks is not None and not getattr(
-        sampler, "split_batches", False
-    ):  # a rank's batches are as large
+    splits = getattr(sampler, "split_batches", False)
+    if of_all_ranks is not None and not splits:  # the batches of a rank are as large
         return of_all_ranks
     return loader if sampler is None else sampler
 
