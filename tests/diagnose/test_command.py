@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from hotloop.cli import diagnose
 from hotloop.cli.app import run
 from hotloop.model.errors import ExitCode
 from hotloop.model.observation import Observation
+from hotloop.observe.run.observe_command import Interrupted
 from hotloop.store.session import new_session
 
 from .observations import FINE, observed, with_phases, with_program
@@ -61,6 +63,34 @@ def test_without_a_command_the_newest_session_is_read(
     assert "train.py:12" in text
     run(["diagnose", "--verbose"])
     assert "hotloop tune --only loader_workers" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("stage", ["observe", "with_limits"])
+def test_what_was_measured_before_ctrl_c_is_kept_as_anything_else(
+    stage: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise Interrupted(FINE)
+
+    monkeypatch.setattr(diagnose, "before_run", lambda *_: ())
+    monkeypatch.setattr(diagnose, "observe", lambda *_: FINE)
+    monkeypatch.setattr(diagnose, stage, interrupted)
+    assert run(["diagnose", "--json", "found.json", "python", "train.py"]) == ExitCode.INTERRUPTED
+    said = capsys.readouterr()
+    assert said.out.startswith("Compute-bound: 95%")
+    assert said.err.endswith("hotloop: interrupted\n")
+    assert json.loads((folder / "found.json").read_text())["session"]
+    assert run(["report"]) == ExitCode.DONE
+
+
+def test_ctrl_c_before_the_first_step_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise Interrupted(None)
+
+    monkeypatch.setattr(diagnose, "before_run", lambda *_: ())
+    monkeypatch.setattr(diagnose, "observe", interrupted)
+    assert run(["diagnose", "--json", "found.json", "python", "train.py"]) == ExitCode.INTERRUPTED
+    assert not (folder / "found.json").exists()
 
 
 def test_a_session_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

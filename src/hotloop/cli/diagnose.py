@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from hotloop import __version__
-from hotloop.cli.diagnose_limits import with_limits, without_limits
+from hotloop.cli.diagnose_limits import interrupted_limits, with_limits, without_limits
 from hotloop.cli.exit_message import how_it_ended
 from hotloop.cli.files import check_writable, json_text, write_json
 from hotloop.cli.options import (
@@ -103,34 +103,23 @@ def command(
     if json_file is not None:
         check_writable(json_file)
     screen = new_screen(shared=bool(command))
+    interrupted = False
     try:
-        found = with_source(
-            _observed(
-                screen,
-                LiveRun(
-                    words=command,
-                    rule=rule,
-                    deadline=deadline,
-                    later=None if no_ceilings else least_s,
-                    deep=() if no_deep else ALL,
-                    exceptions=exceptions,
-                    warn=screen.alert,
-                    note=lambda text: screen.note(f"hotloop: {text}"),
-                ),
-                deadline,
-                ceilings=not no_ceilings,
-                latency_limit_s=latency_limit,
+        if command:
+            live = LiveRun(
+                words=command,
+                rule=rule,
+                deadline=deadline,
+                later=None if no_ceilings else least_s,
+                deep=() if no_deep else ALL,
+                exceptions=exceptions,
+                warn=screen.alert,
+                note=lambda text: screen.note(f"hotloop: {text}"),
             )
-            if command
-            else _kept(name, latency_limit),
-            Path.cwd() if command else folder_of_sessions(Path.cwd()),
-        )
-    except Interrupted as stop:
-        screen.done()
-        screen.note("hotloop: interrupted")
-        if stop.observation is not None:
-            _show(screen, diagnose(stop.observation), "text", verbose=verbose)
-        return ExitCode.INTERRUPTED
+            found, interrupted = _observed(screen, live, deadline, latency_limit, ceilings=not no_ceilings)
+        else:
+            found = _kept(name, latency_limit)
+        found = with_source(found, Path.cwd() if command else folder_of_sessions(Path.cwd()))
     finally:
         screen.done()
     if not command:
@@ -145,6 +134,9 @@ def command(
     _show(screen, found, format_, verbose=verbose)
     if command and found.session is not None:
         keep_page(screen, found.session)
+    if interrupted:
+        screen.note("hotloop: interrupted")
+        return ExitCode.INTERRUPTED
     return _exit_code(found, check=check)
 
 
@@ -160,23 +152,46 @@ def _check_words(command: tuple[str, ...], name: str | None, *, measures: bool) 
 
 
 def _observed(
-    screen: Screen, live: LiveRun, deadline: Deadline, *, ceilings: bool, latency_limit_s: float | None
-) -> Diagnosis:
+    screen: Screen, live: LiveRun, deadline: Deadline, latency_limit_s: float | None, *, ceilings: bool
+) -> tuple[Diagnosis, bool]:
+    """Measure and store; return what was found, and whether the user ended it: then it is of what was seen by then.
+
+    Raises:
+        KeyboardInterrupt: the user ended it before a step was seen.
+    """
     of = origin("diagnose", live.words, before_run(screen, live.words))
     warn_unless_storable(screen)
     say_whose_output(screen, live.words)
-    with ended_like_ctrl_c():
-        with stored_without_step(of, screen):
-            observation = observe(live, screen.progress)
-        screen.done()
-        screen.note(how_it_ended(observation))
-        limited = (
-            with_limits(observation, live, deadline, screen.progress)
-            if ceilings
-            else without_limits(observation)
-        )
-        limited = _waited_for(limited, latency_limit_s)
-    return diagnose(limited, stored_or_told(screen, limited, of))
+    try:
+        with ended_like_ctrl_c(), stored_without_step(of, screen):
+            observation, interrupted = _measured(screen, live, deadline, ceilings=ceilings), False
+    except Interrupted as stop:
+        if stop.observation is None:
+            raise KeyboardInterrupt from None
+        observation, interrupted = stop.observation, True
+    observation = _waited_for(observation, latency_limit_s)
+    return diagnose(observation, stored_or_told(screen, observation, of)), interrupted
+
+
+def _measured(screen: Screen, live: LiveRun, deadline: Deadline, *, ceilings: bool) -> Observation:
+    """Observe the program, say how it ended, and add its limits.
+
+    Raises:
+        Interrupted: Ctrl-C, with what was measured.
+    """
+    try:
+        observation = observe(live, screen.progress)
+    except Interrupted as stop:
+        if stop.observation is not None:
+            screen.done()
+            screen.note(how_it_ended(stop.observation))
+            raise Interrupted(interrupted_limits(stop.observation)) from None
+        raise
+    screen.done()
+    screen.note(how_it_ended(observation))
+    return (
+        with_limits(observation, live, deadline, screen.progress) if ceilings else without_limits(observation)
+    )
 
 
 def _waited_for(observation: Observation, limit_s: float | None) -> Observation:

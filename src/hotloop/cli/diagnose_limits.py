@@ -38,12 +38,17 @@ def with_limits(
     try:
         return with_whatif(observation, measure(observation, candidates, argv, isolation, deadline, progress))
     except KeyboardInterrupt:
-        raise Interrupted(_without(observation, "interrupted")) from None
+        raise Interrupted(interrupted_limits(observation)) from None
 
 
 def without_limits(observation: Observation) -> Observation:
     """Return the observation with the reason why it has neither: nobody wanted them."""
     return _without(observation, "not asked for (--no-ceilings)")
+
+
+def interrupted_limits(observation: Observation) -> Observation:
+    """Return the observation with the reason why it has neither: the user ended the command before."""
+    return _without(observation, "you interrupted the command")
 
 
 def _reason_against(observation: Observation, deadline: Deadline, *, full: bool) -> str:
