@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from hotloop.cli import app
 from hotloop.cli.files import write_text
@@ -182,6 +183,15 @@ def test_a_progress_that_nobody_can_read_ends_nothing(
     screen.note("four")
     # Whoever has closed the pipe does not open it again; a disk has room again.
     assert back.getvalue().endswith("four\n") == (error is OSError)
+
+
+@pytest.mark.parametrize(("columns", "width"), [("40", 40), ("120", 80), ("", 80), ("0", 80)])
+def test_a_result_in_a_file_is_as_wide_as_columns_says_and_80_at_most(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    Screen().show(Text("word " * 100))
+    assert max(map(len, capsys.readouterr().out.splitlines())) in range(width - 5, width + 1)
 
 
 @pytest.mark.parametrize("columns", ["40", "", "0"])

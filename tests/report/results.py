@@ -160,5 +160,5 @@ def empty(**changes: object) -> TuneResult:
 def shown(what: RenderableType, width: int = 80) -> str:
     """What the terminal shows, without trailing blanks."""
     out = io.StringIO()
-    Console(file=out, width=width, no_color=True, highlight=False).print(what)
+    Console(file=out, width=width, no_color=True, highlight=False).print(what, crop=False)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

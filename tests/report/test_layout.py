@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.report.terminal.layout import facts, paste
+from hotloop.report.terminal.layout import facts, next_steps, paste
 
 from .results import shown
 
@@ -30,3 +31,12 @@ def test_a_long_command_goes_on_in_the_next_line() -> None:
     assert len(lines) > 1
     assert all(line.endswith(" \\") and len(line) <= 80 for line in lines[:-1])
     assert all(line.startswith("    --option") for line in lines[1:])
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_what_to_type_next_can_be_pasted_at_every_width(width: int) -> None:
+    words = ["hotloop", "diagnose", "python", f"/{'folder/' * 15}train.py", *["--an-option"] * 9]
+    first, title, *lines = shown(next_steps([("causes and fixes", words)]), width=width).splitlines()
+    assert (first, title, lines[0]) == ("", "next", "  causes and fixes")
+    assert shlex.split("\n".join(lines[1:]).replace("\\\n", "")) == words
+    assert all(line.endswith("\\") for line in lines[1:-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import shutil
 from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
@@ -77,8 +77,5 @@ def _told_width() -> int | None:
 
 
 def _width() -> int:
-    """80 columns, or fewer where the terminal is narrower."""
-    try:
-        return min(WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns or WIDTH)
-    except (OSError, ValueError, AttributeError):  # not a terminal, or not a file at all
-        return WIDTH
+    """80 columns, or fewer where COLUMNS or else the terminal says so."""
+    return min(WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -40,12 +41,24 @@ def paste(words: Sequence[str], *, width: int = WIDTH) -> str:
 
 def next_steps(steps: Sequence[tuple[str, Sequence[str]]]) -> RenderableType:
     """Return what to type next: what for, and the command, which can be pasted."""
-    width = max(len(what) for what, _ in steps) + 2
-    lines = [Text("next", style="bold")]
-    for what, words in steps:
-        line = shlex.join(map(shown, words))
-        if width + len(line) + 2 <= WIDTH:
-            lines.append(Text(f"  {what:<{width}}{line}"))
-        else:
-            lines += [Text(f"  {what}"), Text(paste(words), overflow="fold")]
-    return Group(Text(""), *lines)
+    return _NextSteps(tuple((what, tuple(words)) for what, words in steps))
+
+
+@dataclass(frozen=True)
+class _NextSteps:
+    """Each command beside what it is for where both fit on a line, else on lines of its own."""
+
+    steps: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        width = max(len(what) for what, _ in self.steps) + 2
+        yield Text("")
+        yield Text("next", style="bold")
+        for what, words in self.steps:
+            line = shlex.join(map(shown, words))
+            if width + len(line) + 2 <= options.max_width:
+                yield Text(f"  {what:<{width}}{line}")
+            else:
+                yield Text(f"  {what}")
+                # A word that is longer than the screen is not broken: two lines would be two commands.
+                yield Text(paste(words, width=options.max_width), no_wrap=True, overflow="ignore")

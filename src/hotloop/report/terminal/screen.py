@@ -60,7 +60,7 @@ class Screen:
         """Print a result, without blanks at the ends of its lines."""
         self.done()
         with self.out.capture() as captured:
-            self.out.print(what)
+            self.out.print(what, crop=False)  # a command that is longer than the screen stays whole
         text = obeyed_by_none("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
         self.out.file.write(text)
         self.out.file.flush()
