@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hotloop.report.document import Table
 from hotloop.report.terminal.layout import facts, next_steps, paste
+from hotloop.report.terminal.walk import render_blocks
 
 from .results import shown
 
@@ -40,3 +42,13 @@ def test_what_to_type_next_can_be_pasted_at_every_width(width: int) -> None:
     assert (first, title, lines[0]) == ("", "next", "  causes and fixes")
     assert shlex.split("\n".join(lines[1:]).replace("\\\n", "")) == words
     assert all(line.endswith("\\") for line in lines[1:-1])
+
+
+@pytest.mark.parametrize("width", [28, 45, 80])
+def test_bars_have_what_names_and_figures_leave_of_the_screen(width: int) -> None:
+    rows = (("forward", "61.4 ms", "46.3%"), ("backward", "5.1 ms", "3.9%"))
+    table = Table(("mean step", "66.5 ms", "100%"), rows, figures=(1, 2), bars=(61.4, 5.1))
+    lines = shown(render_blocks([table]), width=width).splitlines()
+    assert [line.rstrip("█ ").split() for line in lines[-2:]] == [" ".join(row).split() for row in rows]
+    assert max(map(len, lines)) <= width
+    assert any("█" in line for line in lines) == (width > 30)

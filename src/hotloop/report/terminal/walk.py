@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
@@ -13,13 +14,13 @@ from rich.text import Text
 from hotloop.model.foreign_text import shown
 from hotloop.report.document import Block, Chart, Code, Details, Document, Facts, More, Note, Section, Table
 from hotloop.report.terminal.bars import COLORS_BY_NAME
-from hotloop.report.terminal.layout import WIDTH, facts
+from hotloop.report.terminal.layout import facts
 
 MAX_ROWS = 8
 """Of the details that a section lists in short."""
 MAX_KEY = 28
 MAX_BAR, MIN_BAR = 24, 6
-"""Columns of the longest bar of a table."""
+"""Columns of the longest bar of a table; with less room than for the shorter one there are none."""
 MAX_NAME = 34
 """Columns of a table's first column where bars stand beside it."""
 MAX_PARAMS = 30
@@ -143,42 +144,55 @@ def _table(table: Table) -> Iterator[RenderableType]:
     """Yield columns under their names, figures to the right, bars behind them."""
     if table.caption:
         yield Text(shown(table.caption), style="bold")
-    grid = Grid(
-        box=None,
-        pad_edge=False,
-        padding=(0, GAP, 0, 0),
-        header_style="dim",
-        show_header=any(table.header),
-    )
-    rows = [[_in_lines(shown(cell)) for cell in row] for row in table.rows]
-    for at, name in enumerate(table.header):
-        right = at in table.figures
-        grid.add_column(
-            Text(name),
-            justify="right" if right else "left",
-            overflow="fold",
-            no_wrap=right,
-            max_width=MAX_NAME if table.bars and not at else None,
+    yield _Grid(table)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The rows of a table, with bars where the columns leave room for them."""
+
+    table: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        table = self.table
+        rows = [[_in_lines(shown(cell)) for cell in row] for row in table.rows]
+        bars = _bars(table, rows, options.max_width)
+        grid = Grid(
+            box=None,
+            pad_edge=False,
+            padding=(0, GAP, 0, 0),
+            header_style="dim",
+            show_header=any(table.header),
         )
-    if table.bars:
-        grid.add_column("", no_wrap=True, overflow="crop")
-    bars = _bars(table, rows)
-    for row, bar in zip(rows, bars, strict=True):
-        grid.add_row(*map(Text, row), *([bar] if table.bars else []))
-    yield grid
+        for at, name in enumerate(table.header):
+            right = at in table.figures
+            grid.add_column(
+                Text(name),
+                justify="right" if right else "left",
+                overflow="fold",
+                no_wrap=right,
+                max_width=MAX_NAME if bars and not at else None,
+            )
+        if bars:
+            grid.add_column("", no_wrap=True, overflow="crop")
+        for at, row in enumerate(rows):
+            grid.add_row(*map(Text, row), *bars[at : at + 1])
+        yield grid
 
 
-def _bars(table: Table, rows: Sequence[Sequence[str]]) -> list[Text]:
-    """Return a bar for each row, in what the columns leave of the screen."""
+def _bars(table: Table, rows: Sequence[Sequence[str]], width: int) -> list[Text]:
+    """Return a bar for each row, in what the columns leave of the screen; none where that is too little."""
     longest = max(table.bars, default=0.0)
-    if not table.bars or longest <= 0:
-        return [Text("") for _ in rows]
+    if longest <= 0:
+        return []
     widths = [
         max(max(map(len, cell.split("\n"))) for cell in column)
         for column in zip(table.header, *rows, strict=True)
     ]
-    left = WIDTH - min(widths[0], MAX_NAME) - sum(widths[1:]) - GAP * len(widths)
-    columns = max(MIN_BAR, min(MAX_BAR, left)) / longest
+    left = width - min(widths[0], MAX_NAME) - sum(widths[1:]) - GAP * len(widths)
+    if left < MIN_BAR:
+        return []
+    columns = min(MAX_BAR, left) / longest
     hues = table.hues or ("",) * len(rows)
     return [
         Text("█" * max(1, round(size * columns)) if size > 0 else "", style=COLORS_BY_NAME.get(hue, "green"))
