@@ -27,6 +27,7 @@ from hotloop.stats.verdict import Decision, decide
 from hotloop.store.session import new_session
 from hotloop.tune.compare import program as of_program
 from hotloop.tune.compare.compare import compare_observations, compare_programs
+from hotloop.tune.compare.gate import gate_run
 from hotloop.tune.compare.pairs import PairRecord
 from hotloop.tune.compare.program import Program
 
@@ -335,6 +336,47 @@ def test_the_command_of_the_baseline_is_held_to_it_without_a_word(
     programs = SIMULATED._replace(gate_run=lambda *_: GateRun(steps_s=(0.1,) * 50))
     assert run(["check", "--baseline", "base.json", "python", "x.py"], programs=programs) == 0
     assert "another command" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("torch_version", "samples", "says"),
+    [
+        ("2.13.0", 64.0, ""),
+        ("2.13.0", 66.0, ""),
+        (None, None, ""),
+        ("2.14.0", 64.0, "the baseline was measured with torch 2.13.0, this with torch 2.14.0"),
+        ("2.13.0", 128.0, "the models of a step were given 64 samples and are given 128 now"),
+    ],
+)
+def test_a_gate_says_what_differs_beside_the_times(
+    torch_version: str | None,
+    samples: float | None,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = iter([GateRun(steps_s=(0.1,) * 50, torch_version="2.13.0", step_samples=64.0)] * 3)
+    later = GateRun(steps_s=(0.1,) * 50, torch_version=torch_version, step_samples=samples)
+    programs = SIMULATED._replace(gate_run=lambda *_: next(runs, later))
+    assert run(["check", "--baseline", "base.json", "--update", "python", "x.py"], programs=programs) == 0
+    assert run(["check", "--baseline", "base.json", "python", "x.py"], programs=programs) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert says in told
+    assert ("torch 2.1" in told or "samples" in told) == bool(says)
+
+
+def test_a_run_of_a_gate_knows_its_torch_and_its_batches() -> None:
+    seen = content(60, tuned=False).observation
+    assert seen is not None
+    (series,) = seen.series
+    work = {"samples": np.full(series.num, 64, dtype="<f4").tobytes()}
+    seen = msgspec.structs.replace(seen, series=(msgspec.structs.replace(series, work=work),))
+    found = gate_run(seen)
+    assert (found.step_samples, found.torch_version) == (64.0, seen.program.torch_version)
+    unknown = msgspec.structs.replace(seen, series=(msgspec.structs.replace(series, work={}),))
+    assert gate_run(unknown).step_samples is None
 
 
 @pytest.mark.parametrize(("num", "code"), [(1, 5), (2, 1)])

@@ -21,6 +21,9 @@ class GateRun(msgspec.Struct, frozen=True, kw_only=True):
     """Of the machine, taken by others and by other guests of the hypervisor meanwhile; None: not measured."""
     delay_ratio: float | None = None
     """Seconds a second in which a thread of the program was ready to run and had no core; None: not told."""
+    step_samples: float | None = None
+    """That the models of a typical step were given; None: not seen, or of an earlier version."""
+    torch_version: str | None = None
 
 
 class ClassBaseline(msgspec.Struct, frozen=True, kw_only=True):

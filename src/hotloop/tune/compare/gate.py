@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -26,14 +27,18 @@ would fail (one step, which differ by 10%)."""
 _FEW = (
     f"fewer than {LEAST_STEPS} steps were measured, too few to fail: give it more --seconds, or more --runs"
 )
+OTHER_SIZE = 1.1
+"""Batches that vary by themselves (by tokens, by a rollout) have medians that are closer than this."""
 _OPEN = "that is not proven to be beyond the margin, nor within it"
 
 
 def gate_run(seen: Observation) -> GateRun:
     """Return the steady steps of a run, and what others took meanwhile."""
     series = seen.series[0]
-    kinds = np.frombuffer(series.kind, dtype=np.uint8)
-    steady = np.frombuffer(series.duration_s, dtype="<f4")[kinds == StepKind.STEADY]
+    is_steady = np.frombuffer(series.kind, dtype=np.uint8) == StepKind.STEADY
+    steady = np.frombuffer(series.duration_s, dtype="<f4")[is_steady]
+    given = series.work.get("samples")
+    samples = np.frombuffer(given, dtype="<f4")[is_steady] if given else ()
     waited = seen.monitors.mean("run_delay_ratio") if seen.monitors is not None else None
     stolen = seen.steal_share or 0.0
     foreign = seen.foreign_share
@@ -42,6 +47,8 @@ def gate_run(seen: Observation) -> GateRun:
         foreign_share=None if foreign is None else foreign + stolen,
         # A core that the hypervisor gave to another guest keeps its thread waiting; this kernel does not see that.
         delay_ratio=None if waited is None else waited + stolen * seen.machine.get("num_cores", 1),
+        step_samples=float(np.median(samples)) or None if len(samples) else None,
+        torch_version=seen.program.torch_version,
     )
 
 
@@ -100,7 +107,9 @@ def judged(
         before_s=typical_s(_measured(before)),
         now_s=typical_s(_measured(now)),
         num_runs=(len(before), len(now)),
-        sentence="; ".join(filter(None, (_compared(before, now, found, margin), why, other))),
+        sentence="; ".join(
+            filter(None, (_compared(before, now, found, margin), why, other, *_unlike(before, now)))
+        ),
         command=words,
         baseline_commit=then.commit,
         foreign_share=busiest_share(now),
@@ -150,6 +159,26 @@ def _compared(before: Sequence[GateRun], now: Sequence[GateRun], found: Ratio, m
         f"a step took {times[0]} and takes {times[1]}: {found.ratio:.2f} times as long "
         f"[{found.low:.2f}, {found.high:.2f}] ({says}; margin {percent(margin)})"
     )
+
+
+def _unlike(before: Sequence[GateRun], now: Sequence[GateRun]) -> Iterator[str]:
+    """Yield in what the runs differ beside their times: a gate holds steps to steps, whatever is in them."""
+    then, here = ({run.torch_version for run in runs} - {None} for runs in (before, now))
+    if then and here and then != here:
+        yield f"the baseline was measured with torch {_listed(then)}, this with torch {_listed(here)}"
+    sizes = [[run.step_samples for run in runs if run.step_samples is not None] for runs in (before, now)]
+    if not all(sizes):
+        return
+    given = [median(each) for each in sizes]
+    if max(given) > OTHER_SIZE * min(given):
+        yield (
+            f"the models of a step were given {given[0]:g} samples and are given {given[1]:g} now, "
+            "so the times are of different work"
+        )
+
+
+def _listed(versions: Iterable[str | None]) -> str:
+    return " and ".join(sorted(map(str, versions)))
 
 
 def _open(found: Ratio, margin: float) -> str:
