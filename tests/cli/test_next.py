@@ -60,6 +60,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "hotloop check --baseline base.json",
         ),
         (["check", "--baseline", "base.json", "python", "x.py"], "python x.py"),
+        (
+            [
+                "check",
+                "--baseline",
+                "base.json",
+                "--margin",
+                "3",
+                "--runs",
+                "2",
+                "--update",
+                "python",
+                "x.py",
+                "--token=t",
+            ],
+            "hotloop check --baseline base.json --margin 3 --runs 2 python x.py --token=REDACTED",
+        ),
     ],
     ids=lambda words: " ".join(words[:2]) if isinstance(words, list) else "",
 )

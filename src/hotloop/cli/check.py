@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -43,8 +44,9 @@ from hotloop.tune.compare.gate import busiest_share, judged
 
 _OUT = ResultFile()
 _FILE = click.Path(dir_okay=False, path_type=Path)
-DEFAULT_S = 10.0
+DEFAULT_MARGIN = 5.0
 DEFAULT_RUNS = 3
+DEFAULT_S = 10.0
 _EXAMPLE = """\b
 Example: measure the baseline once, commit it, then check against it:
     hotloop check --baseline baseline.json --update python train.py
@@ -58,8 +60,9 @@ Example: measure the baseline once, commit it, then check against it:
 @click.option(
     "--margin",
     type=Number(min=0),
-    default=5.0,
+    default=DEFAULT_MARGIN,
     show_default=True,
+    metavar="PCT",
     help="Allowed slowdown, in percent.",
 )
 @click.option(
@@ -68,6 +71,7 @@ Example: measure the baseline once, commit it, then check against it:
     type=click.IntRange(min=1),
     default=DEFAULT_RUNS,
     show_default=True,
+    metavar="N",
     help="Fresh runs to measure.",
 )
 @click.option(
@@ -75,7 +79,7 @@ Example: measure the baseline once, commit it, then check against it:
     type=TimeSpan(),
     default=f"{DEFAULT_S:.0f}s",
     show_default=True,
-    help="Steps to measure per run.",
+    help="Time to measure the steps of each run.",
 )
 @click.option("--junit", "junit_file", type=_OUT, help="Write the verdict as JUnit XML.")
 @click.option("--markdown", "markdown_file", type=_OUT, help="Write a summary.")
@@ -100,7 +104,8 @@ def command(
     """Fail where COMMAND got slower than its baseline by more than a margin, and only where that is proven.
 
     Exit codes: 0 it did not, or that is not proven; 1 it did; 5 other processes were so busy that they can have made
-    the difference, or hidden one. They cannot have cost more than the time in which the program's threads had no core.
+    the difference, or hidden one, or fewer than five steps were measured. Other processes cannot have cost more than
+    the time in which the program's threads had no core.
 
     The baseline is a file of raw samples to be committed; it holds one set of runs for each class of machines. Make it
     with --update on the machine that checks.
@@ -109,6 +114,7 @@ def command(
         if target is not None:
             check_writable(target)
     screen = new_screen()
+    gate = _Gate(file, margin, num, seconds)
     known = _read(file)
     machine = fingerprint(identity())
     then = known.classes.get(machine) if known else None
@@ -135,13 +141,12 @@ def command(
         _warn_of_busy(runs, screen)
         write_json(file, _with_class(known, command, machine, runs))
         screen.note(f"hotloop: {file} holds {counted(num, 'run')} of this class of machines ({machine})")
-        held = [*_again(file, seconds), *(["--runs", str(num)] if num != DEFAULT_RUNS else []), *command]
-        screen.show(next_steps([("hold the program to that", held)]))
+        screen.show(next_steps([("hold the program to that", [*gate.again(), *redacted_words(command)])]))
         return ExitCode.DONE
     verdict = judged(redacted_words(command), then, runs, margin / 100, other)
     _tell(verdict, junit_file, markdown_file, json_file, github=github)
     screen.show(told(verdict))
-    screen.show(_next(verdict, file, num, seconds, redacted_words(command)))
+    screen.show(_next(verdict, gate, redacted_words(command)))
     return verdict.outcome.exit_code
 
 
@@ -210,30 +215,36 @@ def _tell(
                 target.write(gate_markdown(verdict))
 
 
-def _next(
-    verdict: GateVerdict, file: Path, num: int, seconds: float, command: tuple[str, ...]
-) -> RenderableType:
-    again = _again(file, seconds)
+class _Gate(NamedTuple):
+    """The options of a gate that a further call of it needs, too."""
+
+    file: Path
+    margin: float
+    num: int
+    seconds: float
+
+    def again(self) -> list[str]:
+        """Return how the same gate is typed; its command comes after it."""
+        margin = ["--margin", f"{self.margin:g}"] if self.margin != DEFAULT_MARGIN else []
+        runs = ["--runs", str(self.num)] if self.num != DEFAULT_RUNS else []
+        longer = ["--seconds", f"{self.seconds:g}s"] if self.seconds != DEFAULT_S else []
+        return ["hotloop", "check", "--baseline", str(self.file), *margin, *runs, *longer]
+
+
+def _next(verdict: GateVerdict, gate: _Gate, command: tuple[str, ...]) -> RenderableType:
     if verdict.outcome is Outcome.NOT_JUDGED:
-        return next_steps(_unjudged(verdict, again, command))
+        return next_steps(_unjudged(verdict, gate.again(), command))
     if verdict.passed and not verdict.proven:
-        return next_steps([("more runs for a proof", [*again, "--runs", str(2 * num), *command])])
+        more = gate._replace(num=2 * gate.num).again()
+        return next_steps([("more runs for a proof", [*more, *command])])
     if verdict.passed:
         return next_steps([("what could make it faster", ["hotloop", "diagnose", *command])])
     return next_steps(
         [
             ("why it takes so long now", ["hotloop", "diagnose", *command]),
-            (
-                "if it is meant to: hold it to this from now on",
-                [*again, "--update", *command],
-            ),
+            ("if it is meant to: hold it to this from now on", [*gate.again(), "--update", *command]),
         ]
     )
-
-
-def _again(file: Path, seconds: float) -> list[str]:
-    longer = ["--seconds", f"{seconds:g}s"] if seconds != DEFAULT_S else []
-    return ["hotloop", "check", "--baseline", str(file), *longer]
 
 
 def _unjudged(
