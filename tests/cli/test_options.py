@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from hotloop.cli.app import run
 from hotloop.cli.files import check_writable, write_json, write_text
 from hotloop.cli.options import Names, TimeSpan
 from hotloop.model.errors import ExitCode, HotloopError
@@ -96,3 +97,22 @@ class TestScreen:
         monkeypatch.setenv("NO_COLOR", "1")
         Screen().out.print("word", style="red")
         assert "\x1b[31m" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["machine", "--fresh", "--json"],
+        ["data", "bench", "tests", "--json"],
+        ["sessions", "--keep", "0", "--json"],
+        ["report", "--perfetto"],
+    ],
+    ids=" ".join,
+)
+def test_that_a_result_cannot_be_written_is_said_before_anything_is_done(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words, "nowhere/result"]) == ExitCode.MACHINE
+    said = capsys.readouterr()
+    assert "nowhere/result could not be written" in said.err
+    assert "measuring" not in said.err

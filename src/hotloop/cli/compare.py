@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from hotloop.cli.files import check_writable, write_json, write_text
+from hotloop.cli.files import write_json, write_text
 from hotloop.cli.options import NewScreen, ResultFile, TimeSpan, output_options
 from hotloop.cli.programs import programs
 from hotloop.cli.run import command as run
@@ -74,9 +74,6 @@ def command(
     A and B are sessions, or commands, each as one word in quotes; commands are run in turns, in fresh processes. With
     --baseline a command is compared with itself at another revision, checked out into a folder of its own.
     """
-    for file in (json_file, html, markdown_file):
-        if file is not None:
-            check_writable(file)
     screen = new_screen()
     try:
         with ended_like_ctrl_c():

@@ -11,7 +11,7 @@ import msgspec
 from hotloop import __version__
 from hotloop.cli.diagnose_limits import interrupted_limits, with_limits, without_limits
 from hotloop.cli.exit_message import how_it_ended
-from hotloop.cli.files import check_writable, json_text, write_json
+from hotloop.cli.files import json_text, write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
     NewScreen,
@@ -100,8 +100,6 @@ def command(
     """
     rule, deadline = time_budget(steps, seconds, full=full)
     _check_words(command, name, measures=steps is not None or seconds is not None or full)
-    if json_file is not None:
-        check_writable(json_file)
     screen = new_screen(shared=bool(command))
     interrupted = False
     try:

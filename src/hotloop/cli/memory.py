@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hotloop.cli.files import check_writable, write_json
+from hotloop.cli.files import write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
     NewScreen,
@@ -82,8 +82,6 @@ def plan_command(
     neither a GPU nor much host memory is needed. What the program writes goes to a scratch folder.
     """
     devices = [device_named(name) for name in names or DEFAULT_DEVICES]
-    if json_file is not None:
-        check_writable(json_file)
     screen = new_screen()
     before_run(screen, command)
     argv = resolve(command)

@@ -10,7 +10,7 @@ import click
 
 from hotloop.cli.attach import observe_process
 from hotloop.cli.exit_message import how_it_ended
-from hotloop.cli.files import check_writable, write_json
+from hotloop.cli.files import write_json
 from hotloop.cli.options import (
     COMMAND_SETTINGS,
     NewScreen,
@@ -92,8 +92,6 @@ def command(
     rule, deadline = time_budget(steps, seconds, full=full)
     samples = SampleFiles(speedscope=speedscope, cprofile=cprofile, memory_snapshot=snapshot)
     samples.check(looks=not (no_deep or full))
-    if json_file is not None:
-        check_writable(json_file)
     screen = new_screen(verbose=verbose, shared=pid is None)
     if pid is not None:
         _check_pid_alone(command, steps, full=full, no_deep=no_deep, live=live)

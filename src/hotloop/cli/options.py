@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from hotloop.cli.files import text_aside
+from hotloop.cli.files import STDOUT, check_writable, text_aside
 from hotloop.launch.isolation.decide import Exceptions
 from hotloop.report.terminal.screen import Screen
 
@@ -98,7 +98,10 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # likewise
 
 
 class ResultFile(click.Path):
-    """A file for a result; with `-` standard output has the result alone, and all text goes to standard error."""
+    """A file for a result, which can be written: that is known before anything is measured.
+
+    With `-` standard output has the result alone, and all text goes to standard error.
+    """
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)
@@ -106,7 +109,8 @@ class ResultFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; what is printed from here on, by the user's program too, is put aside for `-`."""
         path = super().convert(value, param, ctx)
-        if path == Path("-") and ctx is not None:
+        check_writable(path)
+        if path == STDOUT and ctx is not None:
             text_aside(ctx)
         return path
 

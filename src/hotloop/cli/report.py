@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from hotloop.cli.compare import show_comparison
-from hotloop.cli.files import STDOUT, check_writable, write_json, write_text
+from hotloop.cli.files import STDOUT, write_json, write_text
 from hotloop.cli.options import NewScreen, Number, ResultFile, output_options
 from hotloop.cli.report_exports import export, export_options
 from hotloop.model.errors import ExitCode, HotloopError
@@ -62,9 +62,6 @@ def command(
     As a page with charts (--html), as Markdown (--markdown; --brief for a pull request), as figures (--json), or
     in short on the terminal.
     """
-    for file in (html, markdown_file, json_file):
-        if file is not None:
-            check_writable(file)
     screen = new_screen()
     if brief and markdown_file is None:
         raise click.UsageError("--brief is of --markdown FILE")

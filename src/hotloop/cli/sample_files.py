@@ -29,22 +29,21 @@ class SampleFiles:
         return self.memory_snapshot and self.memory_snapshot.with_name(f"{self.memory_snapshot.name}.part")
 
     def check(self, *, looks: bool) -> None:
-        """Demand that they can be written, before the program is run.
+        """Demand that there will be something to write, and that the snapshot can be, before the program is run.
 
         Args:
             looks: whether host samples are taken at all.
 
         Raises:
-            HotloopError: a file cannot be written.
+            UsageError: nothing is looked at.
+            HotloopError: the snapshot cannot be written.
         """
-        files = (self.speedscope, self.cprofile, self.memory_snapshot)
-        asked = [path for path in files if path is not None]
-        if asked and not looks:
+        if any((self.speedscope, self.cprofile, self.memory_snapshot)) and not looks:
             raise click.UsageError(
                 "--speedscope, --cprofile and --memory-snapshot need detailed profiling: leave out --no-deep, --full"
             )
-        for path in asked:
-            check_writable(path)
+        if self.memory_snapshot is not None:
+            check_writable(self.memory_snapshot)
 
     def write(self, observation: Observation) -> None:
         """Write them.

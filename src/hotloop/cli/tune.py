@@ -116,7 +116,7 @@ def command(
     Runs COMMAND, unmodified, again and again beside itself with one optimization more on; keeps what is faster by more
     than this machine's noise and learns the same; confirms the whole in fresh processes and writes a plan.
     """
-    _check_targets(plan_file, json_file)
+    _check_target(plan_file)
     screen = new_screen(verbose=verbose, budget_s=budget)
     aim = Aim(
         goal=Goal(goal),
@@ -188,7 +188,7 @@ def _keep_failure(screen: Screen, failed: UntunableError, of: Origin) -> None:
     show_out_of_memory(screen, seen)
 
 
-def _check_targets(plan_file: Path, json_file: Path | None) -> None:
+def _check_target(plan_file: Path) -> None:
     """Before ten minutes of trials, not after them."""
     check_storable(Path.cwd())
     if plan_file.exists() and not is_plan(plan_file):
@@ -196,9 +196,7 @@ def _check_targets(plan_file: Path, json_file: Path | None) -> None:
             f"{plan_file} exists and is not a hotloop plan, so it will not be overwritten",
             "name another file: --plan FILE",
         )
-    for file in (plan_file, json_file):
-        if file is not None:
-            check_writable(file)
+    check_writable(plan_file)
 
 
 def _keep(
