@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -76,20 +77,21 @@ def session_of(
 
 def _resumed(head: Head) -> Session:
     """The newest session of this command; those of others are passed over."""
-    of_earlier_script = False
-    newest = find_session(Path.cwd())
-    newest.close()
+    earlier = None
+    find_session(Path.cwd()).close()  # says it where there is none at all
     for path in sessions(Path.cwd()):
         session = Session(path)
         known = session.get("head", Head)
         if known is not None and head.same_program(known):
             return _checked(session, known, head)
         session.close()
-        of_earlier_script |= known is not None and known.words == head.words
-    what = "is of an earlier script" if of_earlier_script else "is of another command"
+        if earlier is None and known is not None and known.words == head.words:
+            earlier = session.name
     raise HotloopError(
-        f"the newest session {newest.name} {what}, so it cannot be gone on with",
-        "start a new one: run the command without --resume",
+        f"the script, or a secret in the command, has changed since session {earlier}, so it cannot be gone on with"
+        if earlier
+        else f"no session here is one of tuning {shlex.join(head.words)}, so none can be gone on with",
+        "start a new one: run the command without --resume; hotloop sessions lists what is there",
     )
 
 
