@@ -32,14 +32,12 @@ from hotloop.diagnose.abstain import Abstain
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation
-from hotloop.model.operators import Operators
+from hotloop.model.operators import Operators, largest_shares
 from hotloop.model.quantities import scaled
 
 LOW = 0.2
 """Large language models trained at 21% (GPT-3) to 46% (PaLM) of the nominal peak (Chowdhery et al. 2022, table 3); the
 peak that was measured is below the nominal one, so a share below 20% of it is low."""
-NUM = 3
-"""Operators named."""
 
 
 def check(observation: Observation) -> Iterator[Symptom]:
@@ -65,10 +63,7 @@ def check(observation: Observation) -> Iterator[Symptom]:
 def _dominant(operators: Operators | None) -> str:
     if operators is None:
         return ""
-    named = ", ".join(
-        f"{one.name.removeprefix('aten::')} {one.share:.0%}" for one in operators.operators[:NUM]
-    )
-    return f"; most of the operators' time: {named}"
+    return f"; most of the operators' time: {largest_shares(operators.operators)}"
 
 
 rule = Rule(

@@ -36,7 +36,7 @@ from hotloop.diagnose.price.cost import Cost, phase_cost
 from hotloop.diagnose.rule import Rule, Symptom
 from hotloop.model.finding import Severity
 from hotloop.model.observation import Observation, Phase
-from hotloop.model.operators import Operator
+from hotloop.model.operators import Operator, largest_shares
 
 _NAMES = frozenset(
     {
@@ -66,9 +66,8 @@ def check(observation: Observation) -> Iterator[Symptom]:
         return
     usual = phase_cost(observation, Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER).times(min(1.0, share))
     cost = Cost(usual.share, usual.low / 2, min(1.0, usual.high * 1.5), usual.step_s)
-    most = ", ".join(f"{one.name.removeprefix('aten::')} {one.share:.0%}" for one in found[:3])
     yield Symptom(
-        evidence=f"pointwise operators take {share:.0%} of the operators' time ({most})",
+        evidence=f"pointwise operators take {share:.0%} of the operators' time ({largest_shares(found)})",
         metric="deep.operators",
         cost=cost,
         gain=cost.gain(FUSED, FUSED_LEAST, FUSED_MOST),
