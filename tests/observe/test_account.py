@@ -270,11 +270,14 @@ def test_waits_for_other_ranks_are_communication_in_the_account_too(tmp_path: Pa
     assert sum(split.parts.values()) == pytest.approx(sum(run.parts.values()))
 
 
-def test_a_command_whose_process_was_started_by_another(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("is_command", "part"), [(True, "interpreter_s"), (False, "launcher_s")])
+def test_what_comes_before_python_is_a_launcher_s_where_there_is_one(
+    is_command: bool, part: str, tmp_path: Path
+) -> None:
     timeline = Script(tmp_path).train(4).timeline()
-    timeline.python_s = -1.5
+    timeline.python_s, timeline.is_command = -1.5, is_command
     run = account(timeline, Anchor("optimizer", 0, 1), -2.0, 0.1)
-    assert run.parts["launcher_s"] == pytest.approx(0.5)
+    assert run.parts[part] == pytest.approx(0.5)
     assert run.parts["import_s"] == pytest.approx(1.5)
 
 

@@ -75,6 +75,7 @@ def test_a_program_that_ends_after_three_steps(observe: Observe) -> None:
     assert run.seen["step"]["num"] == 2
     assert run.seen["exit_code"] == 0
     assert run.seen["total_steps"] == 3
+    assert "interpreter_s" in run.seen["run"]["parts"], "no process of the command started another"
 
 
 @pytest.mark.slow

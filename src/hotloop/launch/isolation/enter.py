@@ -117,11 +117,14 @@ def _devices() -> list[str]:
 
 
 def _become(argv: list[str]) -> int:
+    from hotloop.probe.process.config import COMMAND_PID
+
     for name in (
         "SIGPIPE",
         "SIGXFSZ",
     ):  # Python ignores them, and what is ignored stays so in what it becomes
         signal.signal(getattr(signal, name), signal.SIG_DFL)
+    os.environ[COMMAND_PID] = str(os.getpid())  # it stays the same as long as nothing is started
     try:
         os.execvp(argv[0], argv)
     except OSError as error:

@@ -90,8 +90,8 @@ class Timeline:
     """When the interpreter had started; None: not known."""
     exit_s: float | None = None
     """When the interpreter began to shut down; None: it did not, or was ended from outside."""
-    ppid: int | None = None
-    """The process that started it."""
+    is_command: bool = False
+    """Whether this is the process of the command itself, and none that it started."""
     deep: list[Stretch] = field(default_factory=list)
     """The windows of profilers."""
     lean: list[Stretch] = field(default_factory=list)
@@ -111,7 +111,7 @@ class Timeline:
     def __post_init__(self) -> None:  # noqa: D105
         header = json.loads((self.folder / f"{self.clock}-{self.pid}.json").read_text())
         self.torch_s = self._base_s = header["base_ns"] * NS
-        self.ppid = header.get("ppid")
+        self.is_command = header.get("is_command", False)
         python_ns = header.get("python_ns")
         self.python_s = None if python_ns is None else python_ns * NS
 

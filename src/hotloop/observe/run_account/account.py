@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from math import isinf
@@ -183,7 +182,7 @@ def _start(timeline: Timeline, begin_s: float, torch_s: float) -> dict[str, floa
     python_s = timeline.python_s
     if python_s is None or not begin_s <= python_s <= torch_s:
         return {"import_s": max(0.0, torch_s - begin_s)}
-    started = "interpreter_s" if timeline.ppid == os.getpid() else "launcher_s"
+    started = "interpreter_s" if timeline.is_command else "launcher_s"
     return {started: python_s - begin_s, "import_s": torch_s - python_s}
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 VARIABLE = "HOTLOOP_PROBE"
+COMMAND_PID = "HOTLOOP_COMMAND_PID"
+"""The variable that tells a process of a run whether it is the command itself, or was started by it."""
 
 
 @dataclass(frozen=True)

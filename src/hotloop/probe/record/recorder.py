@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Protocol
 
+from hotloop.probe.process.config import COMMAND_PID
 from hotloop.probe.record.events import TIME_SHIFT
 
 FLUSH_EVERY_NS = 100_000_000
@@ -183,7 +184,7 @@ class Recorder:
         pid = os.getpid()
         header: dict[str, Any] = {
             "pid": pid,
-            "ppid": os.getppid(),
+            "is_command": os.environ.get(COMMAND_PID) == str(pid),
             "base_ns": self.base,
             "python_ns": self.python_ns,
         }
