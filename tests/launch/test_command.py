@@ -93,6 +93,23 @@ def test_what_cannot_be_run(words: tuple[str, ...], said: str) -> None:
         resolve(words)
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("fats.py",), "did you mean fast.py?"),
+        (("python", "fats.py"), "did you mean fast.py?"),
+        (("./go me.sh",), "bash './go me.sh'"),
+        (("a.ipynb",), "jupyter nbconvert --to script a.ipynb"),
+    ],
+)
+def test_what_to_type_instead(words: tuple[str, ...], hint: str, folder: Path) -> None:
+    for name in ("go me.sh", "a.ipynb"):
+        (folder / name).touch(mode=0o644)
+    with pytest.raises(HotloopError) as told:
+        resolve(words)
+    assert hint in (told.value.hint or "")
+
+
 @pytest.mark.parametrize("words", [(), ("X=1",)])
 def test_a_hint_names_no_other_command_of_ours(words: tuple[str, ...]) -> None:
     with pytest.raises(HotloopError) as told:

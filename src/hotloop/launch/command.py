@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import os
 import re
@@ -41,18 +42,34 @@ def resolve(words: Sequence[str]) -> list[str]:
     argv = [python_with_torch() or sys.executable, *rest] if rest[0].endswith(".py") else list(rest)
     program = shutil.which(argv[0])
     if program is None:
-        raise HotloopError(
-            f"there is no program {argv[0]!r} on this machine, so the command cannot be run",
-            "check the spelling, or give its full path",
-        )
+        raise _no_program(argv[0])
     script = script_of(argv)
     if script is not None and not script.exists():
-        raise HotloopError(
-            f"there is no script {str(script)!r} in {os.getcwd()}, so the command cannot be run",
-            "check the path, or change to the folder that holds it",
-        )
+        raise _no_script(script)
     env = [shutil.which("env") or "env", *variables] if variables else []
     return [*env, program, *argv[1:]]
+
+
+def _no_program(word: str) -> HotloopError:
+    if not Path(word).is_file():
+        return HotloopError(
+            f"there is no program {word!r} on this machine, so the command cannot be run",
+            "check the spelling, or give its full path",
+        )
+    way = f"put what runs it in front: bash {shlex.quote(word)}"
+    if word.endswith(".ipynb"):
+        way = f"write it as a script first: jupyter nbconvert --to script {shlex.quote(word)}"
+    return HotloopError(f"{word!r} is a file that cannot be executed, so the command cannot be run", way)
+
+
+def _no_script(script: Path) -> HotloopError:
+    beside = [path.name for path in script.parent.glob("*.py")]
+    close = difflib.get_close_matches(script.name, beside, n=1)
+    meant = f"did you mean {script.with_name(close[0])}? " if close else ""
+    return HotloopError(
+        f"there is no script {str(script)!r} in {os.getcwd()}, so the command cannot be run",
+        f"{meant}check the path, or change to the folder that holds it",
+    )
 
 
 def _one_word_apart(words: Sequence[str]) -> list[str]:
