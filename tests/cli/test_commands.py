@@ -34,6 +34,7 @@ def test_every_command_has_a_page_of_its_own(name: str) -> None:
         (["tnue", "train.py"], "did you mean tune?"),
         (["train.py", "--lr", "3"], "hotloop observe train.py --lr 3"),
         (["python", "train.py"], "hotloop observe python train.py"),
+        (["sh", "run me.sh"], "hotloop observe sh 'run me.sh'"),
         (["zzz"], "hotloop --help lists all"),
     ],
 )

@@ -8,6 +8,8 @@ import importlib
 import inspect
 import io
 import os
+import shlex
+import shutil
 import sys
 import traceback
 from collections.abc import Sequence
@@ -83,8 +85,8 @@ class _LazyGroup(click.Group):
 
 
 def _meant(name: str, args: list[str]) -> str:
-    if name.endswith(".py") or name.startswith("python") or name in {"torchrun", "accelerate"}:
-        return f"say what to do with your program: hotloop observe {' '.join(args)}"
+    if name.endswith(".py") or name.startswith("python") or shutil.which(name):
+        return f"say what to do with your program: hotloop observe {shlex.join(args)}"
     close = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.5)
     return f"did you mean {close[0]}? hotloop --help lists all" if close else "hotloop --help lists all"
 

@@ -12,6 +12,7 @@ from hotloop.model.errors import ExitCode
 from hotloop.observe.attach.look import look
 from hotloop.observe.attach.trainer import trainer
 from hotloop.observe.run.origin import origin
+from hotloop.report.terminal.layout import next_steps
 from hotloop.report.terminal.observation import render
 from hotloop.report.terminal.screen import Screen
 
@@ -44,6 +45,16 @@ def observe_process(
     if json_file is not None:
         write_json(json_file, seen)
     screen.show(render(seen, verbose=verbose))
+    screen.show(
+        next_steps(
+            [
+                (
+                    "steps, phases and causes, in a run of its own",
+                    ["hotloop", "diagnose", *(seen.command or ("COMMAND",))],
+                )
+            ]
+        )
+    )
     samples.write(seen)
     if session is not None:
         keep_page(screen, session)

@@ -110,7 +110,14 @@ def check_command(places: tuple[str, ...], json_file: Path | None, new_screen: N
 
 @command.command("bench", epilog="Example: hotloop data bench images/")
 @click.argument("src", type=click.Path(path_type=Path))
-@click.option("--seconds", type=Number(min=0.1), default=1.5, help="Seconds per access pattern.")
+@click.option(
+    "--seconds",
+    type=Number(min=0.1),
+    default=1.5,
+    show_default=True,
+    metavar="S",
+    help="Seconds per access pattern.",
+)
 @_json
 @output_options
 def bench_command(src: Path, seconds: float, json_file: Path | None, new_screen: NewScreen) -> int:
@@ -118,7 +125,7 @@ def bench_command(src: Path, seconds: float, json_file: Path | None, new_screen:
     from hotloop.data.bench import bench
 
     if not src.exists():
-        raise HotloopError(f"there is no {src}", "name a folder of files, or a file")
+        raise HotloopError(f"there is no file or folder {str(src)!r}", "name a folder of files, or a file")
     screen = new_screen()
     try:
         report = bench(src, screen.progress, seconds)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from hotloop.model.errors import HotloopError
-from hotloop.report.terminal.layout import WIDTH
+from hotloop.report.terminal.console import screen_width
 from hotloop.review.manual import SOURCES, manual_page
 
 
@@ -26,7 +26,7 @@ def command(name: str | None) -> None:
     else:
         from hotloop.report.terminal.wrap_markdown import refilled
 
-        click.echo(refilled(page, WIDTH), nl=False)
+        click.echo(refilled(page, screen_width()), nl=False)
 
 
 def _show(page: str) -> None:
@@ -40,13 +40,14 @@ def _show(page: str) -> None:
 
 def _listed() -> Iterator[str]:
     """Yield all names in groups, with what they mean, a line each."""
+    room = screen_width()
     for source in SOURCES:
         yield source.kind
         titles = source.titles()
         width = max(map(len, titles))
         for name in sorted(titles):
             line = f"  {name:<{width}}  {titles[name]}"
-            yield line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip()}…"
+            yield line if len(line) <= room else f"{line[: room - 1].rstrip()}…"
         yield ""
     yield "hotloop explain NAME shows a page."
 

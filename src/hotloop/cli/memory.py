@@ -32,7 +32,7 @@ from hotloop.report.sections.memory_plan import memory_plan
 from hotloop.report.terminal import walk
 
 DEFAULT_DEVICES = ("T4", "RTX 4090", "A100 40GB", "H100 80GB")
-DEFAULT_SECONDS = 300.0
+DEFAULT_LIMIT = "5m"
 
 
 @click.group("memory", context_settings={"help_option_names": ["-h", "--help"]})
@@ -59,7 +59,7 @@ def command() -> None:
 @click.option(
     "--seconds",
     type=TimeSpan(),
-    default=DEFAULT_SECONDS,
+    default=DEFAULT_LIMIT,
     show_default=True,
     help="Time limit of one virtual run.",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hotloop.cli.attach import SECONDS as ATTACHED_S
 from hotloop.cli.attach import observe_process
 from hotloop.cli.exit_message import how_it_ended
 from hotloop.cli.files import write_json
@@ -48,10 +49,13 @@ _OUT = ResultFile()
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help=STEPS_HELP)
 @click.option("--seconds", type=TimeSpan(), help=HELP)
 @click.option(
-    "--pid", type=click.IntRange(min=1), help="Look at a process that runs already, instead of COMMAND."
+    "--pid",
+    type=click.IntRange(min=1),
+    metavar="PID",
+    help=f"Look at a process that runs already, instead of COMMAND, for --seconds (default {ATTACHED_S:g}s).",
 )
 @click.option("--live", is_flag=True, help="Show phases, rates and the machine while the program runs.")
-@click.option("--full", is_flag=True, help="Let the program run to completion.")
+@click.option("--full", is_flag=True, help="Let the program run to completion, and keep what it writes.")
 @click.option("--json", "json_file", type=ResultFile(), help="Write the Observation.")
 @click.option("--no-deep", is_flag=True, help="Skip detailed profiling: call sites, host samples, operators.")
 @click.option("--speedscope", type=_OUT, help="Write the host samples for speedscope.")

@@ -64,7 +64,9 @@ def command(
     """
     screen = new_screen()
     if brief and markdown_file is None:
-        raise click.UsageError("--brief is of --markdown FILE")
+        raise click.UsageError(
+            "--brief shortens what --markdown FILE writes: add --markdown - for standard output"
+        )
     if len(names) > 2:
         raise click.UsageError("one session is shown, or two are compared")
     if len(names) == 2:

@@ -61,7 +61,7 @@ def command(
         write_json(json_file, {"sessions": msgspec.to_builtins(found)})
     screen.show(walk.render_blocks(list(stored_sessions(found))))
     if found:
-        screen.show(next_steps([("show one", ["hotloop", "report", found[0].name])]))
+        screen.show(next_steps([("show the newest that was measured", ["hotloop", "report"])]))
     return ExitCode.DONE
 
 

@@ -25,7 +25,7 @@ def console(*, stderr: bool = False, no_color: bool = False) -> Console:
         emoji=False,
         highlight=False,
         soft_wrap=stderr,
-        width=_told_width() if stderr else _width(),
+        width=_told_width() if stderr else screen_width(),
     )
     made.push_render_hook(_Sanitizer())
     return made
@@ -76,6 +76,6 @@ def _told_width() -> int | None:
     return WIDTH if _columns() == 0 else None
 
 
-def _width() -> int:
+def screen_width() -> int:
     """80 columns, or fewer where COLUMNS or else the terminal says so."""
     return min(WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns)

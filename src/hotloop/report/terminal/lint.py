@@ -9,7 +9,7 @@ from hotloop.model.foreign_text import shown
 from hotloop.model.quantities import counted
 from hotloop.report.content.advice import advice
 from hotloop.report.content.places import place
-from hotloop.report.terminal.layout import WIDTH
+from hotloop.report.terminal.console import screen_width
 
 INDENT = "    "
 
@@ -48,7 +48,7 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
 def _wrapped(text: str) -> list[str]:
     """Return lines that fit the screen; a place stays whole, for editors to open."""
     return textwrap.wrap(
-        shown(text), WIDTH, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
+        shown(text), screen_width(), subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
     )
 
 

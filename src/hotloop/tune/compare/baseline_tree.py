@@ -22,7 +22,13 @@ def tree_at(revision: str, here: Path) -> Iterator[Path]:
     Raises:
         HotloopError: there is no repository, or no such revision.
     """
-    top = Path(_git(here, "rev-parse", "--show-toplevel").strip())
+    try:
+        top = Path(_git(here, "rev-parse", "--show-toplevel").strip())
+    except HotloopError as error:
+        raise HotloopError(
+            f"there is no Git repository to take {revision!r} from: {error.message}",
+            "compare two commands instead: hotloop compare 'python old.py' 'python new.py'",
+        ) from error
     try:
         commit = _git(top, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").strip()
     except HotloopError as error:
