@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from hotloop.model.monitors import Monitor, Monitors
 from hotloop.model.operators import Efficiency, Operator, Operators
+from hotloop.report.document import Table
+from hotloop.report.sections.memory import memory
 from hotloop.report.sections.monitors import monitors
 from hotloop.report.sections.operators import efficiency, operators
 from hotloop.report.terminal.walk import render_blocks
 
 from .results import shown
+from .rich_session import content
 from .snapshots import matches
 
 
@@ -96,3 +101,25 @@ def test_operators_that_nothing_tells_apart_are_one_row() -> None:
     )
     rows = [line.split() for line in screen.splitlines() if line.startswith("mm")]
     assert rows == [["mm", "3", "3.00", "ms", "60.0%"], ["mm", "1", "1.00", "ms", "20.0%", "2x2"]]
+
+
+def test_what_an_operator_allocates_is_one_row_whatever_its_shapes() -> None:
+    seen = content(60).observation
+    assert seen is not None
+    assert seen.deep is not None
+    assert seen.deep.operators is not None
+    first = seen.deep.operators.operators[0]
+    twice = msgspec.structs.replace(
+        seen.deep.operators,
+        operators=(
+            msgspec.structs.replace(first, name="aten::mm", allocated_bytes=2.0 * (1 << 20)),
+            msgspec.structs.replace(
+                first, name="aten::mm", shapes=((9, 9),), allocated_bytes=1.0 * (1 << 20)
+            ),
+        ),
+    )
+    deep = msgspec.structs.replace(seen.deep, operators=twice)
+    shape = memory(msgspec.structs.replace(content(60), observation=msgspec.structs.replace(seen, deep=deep)))
+    assert shape is not None
+    tables = [one for one in shape.blocks if isinstance(one, Table) and one.header[0] == "operator"]
+    assert [one.rows for one in tables] == [(("mm", "3.00 MiB"),)]

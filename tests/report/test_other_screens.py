@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from hotloop.cli.app import run
-from hotloop.cli.check import DEFAULT_S, told
+from hotloop.cli.check import Gate, told
 from hotloop.cli.check import _next as what_next
 from hotloop.machine.report import byte_rates
 from hotloop.model.comparison import Change, Comparison
@@ -179,9 +179,7 @@ def test_a_gate() -> None:
             _verdict(Ratio(1.18, 1.12, 1.24), Outcome.NOT_JUDGED, proven=False, foreign_share=0.4),
         ),
     ):
-        assert matches(
-            name, Group(told(verdict), what_next(verdict, Path("base.json"), 3, DEFAULT_S, COMMAND))
-        )
+        assert matches(name, Group(told(verdict), what_next(verdict, Gate(Path("base.json")), COMMAND)))
 
 
 def test_lines_that_the_profilers_saw() -> None:

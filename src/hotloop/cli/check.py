@@ -112,7 +112,7 @@ def command(
     """
     check_writable(file)
     screen = new_screen()
-    gate = _Gate(file, margin, num, seconds)
+    gate = Gate(file, margin, num, seconds)
     known = _read(file)
     machine = fingerprint(identity())
     then = known.classes.get(machine) if known else None
@@ -213,13 +213,13 @@ def _tell(
                 target.write(gate_markdown(verdict))
 
 
-class _Gate(NamedTuple):
+class Gate(NamedTuple):
     """The options of a gate that a further call of it needs, too."""
 
     file: Path
-    margin: float
-    num: int
-    seconds: float
+    margin: float = DEFAULT_MARGIN
+    num: int = DEFAULT_RUNS
+    seconds: float = DEFAULT_S
 
     def again(self) -> list[str]:
         """Return how the same gate is typed; its command comes after it."""
@@ -229,7 +229,7 @@ class _Gate(NamedTuple):
         return ["hotloop", "check", "--baseline", str(self.file), *margin, *runs, *longer]
 
 
-def _next(verdict: GateVerdict, gate: _Gate, command: tuple[str, ...]) -> RenderableType:
+def _next(verdict: GateVerdict, gate: Gate, command: tuple[str, ...]) -> RenderableType:
     if verdict.outcome is Outcome.NOT_JUDGED:
         return next_steps(_unjudged(verdict, gate.again(), command))
     if verdict.passed and not verdict.proven:

@@ -52,11 +52,16 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     """Of its products; None: it computes none, or they were not counted."""
 
 
+def bare_name(name: str) -> str:
+    """Return what people call an operator: of `aten::mm` it is `mm`."""
+    return name.removeprefix("aten::")
+
+
 def largest_shares(operators: Iterable[Operator], num: int = 3) -> str:
     """Return the names that take most of the operators' time, whatever their shapes: `mm 41%, copy_ 6%`."""
     shares: Counter[str] = Counter()
     for one in operators:
-        shares[one.name.removeprefix("aten::")] += one.share
+        shares[bare_name(one.name)] += one.share
     return ", ".join(f"{name} {share:.0%}" for name, share in shares.most_common(num))
 
 

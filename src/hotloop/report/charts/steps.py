@@ -36,18 +36,18 @@ def steady_durations(series: Sequence[StepSeries]) -> npt.NDArray[np.float64]:
 def step_lines(series: Sequence[StepSeries]) -> dict[str, Any]:
     """Return the points to draw, in milliseconds, of every process."""
     return {
-        "series": [_line(one, number) for number, one in enumerate(series)],
+        "series": [_line(one) for one in series],
         "epochs": _marks(series[0].epochs),
         "evaluations": _marks(series[0].evaluations),
         "checkpoints": _marks(series[0].checkpoints),
     }
 
 
-def _line(one: StepSeries, number: int) -> dict[str, Any]:
+def _line(one: StepSeries) -> dict[str, Any]:
     values = durations(one) * 1e3
     kept = extremes(values)
     kind = kinds(one)
-    name = f"rank {one.rank}" if one.rank is not None else f"process {number + 1}"
+    name = f"rank {one.rank}" if one.rank is not None else f"process {one.pid}"
     return {
         "name": name,
         "x": kept.tolist(),

@@ -13,6 +13,7 @@ _WORDS = (
     ("phases.other.", "code between the phases"),
     ("step.", "the step"),
     ("efficiency.", "the arithmetic of a step"),
+    ("ranks.page_faults", "the step"),
     ("ranks.", "the ranks"),
     ("memory.", "memory"),
     ("inference.", "the model"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from hotloop.model.observation import Observation
+from hotloop.model.operators import bare_name
 from hotloop.model.quantities import byte_size
 from hotloop.model.tuning import TuneResult
 from hotloop.report.content.content import ReportContent
@@ -78,8 +80,8 @@ def _over_time(seen: Observation) -> Iterator[Block]:
     yield Chart(
         kind="lines",
         title="Memory over the run",
-        summary=f"One sample every {monitors.interval_s:g} s, of the training process"
-        f"{' and of its devices' if len(names) > 1 else ''}; the steady steps are shaded.",
+        summary=f"One sample every {monitors.interval_s:g} s, of what the training process shares with no file and no "
+        f"other process{', and of its devices' if len(names) > 1 else ''}; the steady steps are shaded.",
         data={
             "x": [round(time, 2) for time in monitors.times_s],
             "unit": "MiB",
@@ -114,8 +116,10 @@ def _over_time(seen: Observation) -> Iterator[Block]:
 
 def _by_operator(seen: Observation) -> Iterator[Block]:
     found = seen.deep.operators if seen.deep else None
-    largest = sorted(found.operators, key=lambda one: -one.allocated_bytes)[:MAX_ROWS] if found else []
-    rows = tuple((one.name, byte_size(one.allocated_bytes)) for one in largest if one.allocated_bytes)
+    allocated: Counter[str] = Counter()  # one name has a row for each of its shapes
+    for one in found.operators if found else ():
+        allocated[bare_name(one.name)] += round(one.allocated_bytes)
+    rows = tuple((name, byte_size(num)) for name, num in allocated.most_common(MAX_ROWS) if num > 0)
     if rows:
         yield Table(
             ("operator", "allocated a step"),

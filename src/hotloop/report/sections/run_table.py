@@ -57,7 +57,7 @@ def _often(account: RunAccount, name: str, spent: float) -> str:
         "evaluation": account.num_evaluations,
         "checkpoint": account.num_checkpoints,
         "compilation": account.num_compilations,
-        "epoch_boundary": account.num_epochs,
+        "epoch_boundary": (account.num_epochs or 1) - 1,  # the first epoch begins with the run
     }.get(name)
     regular, every = account.num_regular_steps, account.num_steps
     if name == "steps" and every:

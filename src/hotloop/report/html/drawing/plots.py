@@ -67,11 +67,15 @@ def steps(data: dict[str, Any]) -> Markup:
     return legend(named) + frame.with_drawn(lines, [*uprights, *points])
 
 
+ROOM = 1.02
+"""A line at the right edge itself is cut off."""
+
+
 def distribution(data: dict[str, Any]) -> Markup:
     """Return how many steps took how long."""
     edges, counts = data["edges"], data["counts"]
     frame = Frame(
-        x=Scale(low=edges[0], high=max(edges[-1], data["p99"]) or 1.0, said=milliseconds),
+        x=Scale(low=edges[0], high=ROOM * max(edges[-1], data["p99"]) or 1.0, said=milliseconds),
         y=scale([0, *counts], _number, zero=True, room=0.05, num=4),
         x_name="step time",
         y_name="steps",
