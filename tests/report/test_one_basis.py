@@ -10,12 +10,14 @@ from hotloop.model.deep import Deep
 from hotloop.model.machine import DeviceRates, MachineCard
 from hotloop.model.observation import RankObservation
 from hotloop.model.operators import Efficiency, Flops, Operator, Operators, Product
-from hotloop.model.quantities import duration
+from hotloop.model.quantities import duration, percent
 from hotloop.observe.profile.efficiency import with_efficiency
 from hotloop.report.charts.roofline import roofline
-from hotloop.report.document import Chart, Details, Table
+from hotloop.report.document import Chart, Details, Facts, Table
+from hotloop.report.sections.method import method
 from hotloop.report.sections.step import phases_of, step
 from hotloop.report.sections.trials import trials
+from hotloop.report.sections.tuned import smallest_difference
 from hotloop.report.terminal.findings import render as render_diagnosis
 from hotloop.report.terminal.observation import render as render_observation
 from hotloop.report.terminal.tuning import render as render_tuning
@@ -126,3 +128,14 @@ def test_sets_that_are_shown_and_sets_that_count_are_told_apart() -> None:
     assert section is not None
     (proof,) = [one for one in section.blocks if isinstance(one, Details) and one.badge == "proof"]
     assert f"{len(tuned.sets)} sets of fresh processes, {len(tuned.sets) - 1} of which" in proof.title
+
+
+def test_the_smallest_measurable_difference_is_one_figure() -> None:
+    said = content(60)
+    assert said.tuning is not None
+    least = smallest_difference(said.tuning)
+    assert least is not None
+    figure = percent(least)
+    assert f"smallest measurable difference {figure}" in " ".join(shown(render_tuning(said.tuning)).split())
+    rows = dict(next(one.rows for one in method(said).blocks if isinstance(one, Facts)))
+    assert rows["smallest measurable difference"].startswith(f"{figure};")

@@ -29,6 +29,7 @@ def test_each_refused_candidate_has_one_bar_and_its_reason() -> None:
     refused = {one["name"]: one for one in _waterfall().data["refused"]}
     assert list(refused) == ["compile", "thread_count", "fused_optimizer", "cpu_allocator"]
     assert (refused["thread_count"]["ratio"], refused["thread_count"]["word"]) == (0.7, "slower")
+    assert refused["cpu_allocator"]["word"] == "in its trial", "it is not in the plan, so it was not accepted"
 
 
 def test_one_that_failed_is_shown_without_a_ratio() -> None:

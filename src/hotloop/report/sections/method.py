@@ -15,6 +15,7 @@ from hotloop.report.content.content import ReportContent
 from hotloop.report.content.figures import NOT_MEASURED
 from hotloop.report.content.monitor_words import monitor_amount, monitor_name
 from hotloop.report.document import Block, Details, Facts, Section, Table
+from hotloop.report.sections.tuned import smallest_difference
 
 _SPEED_PACKAGES = (
     "torch",
@@ -82,8 +83,11 @@ def _rows(content: ReportContent) -> Iterator[tuple[str, str]]:
     seen, tuning = content.observation, content.tuning
     if tuning is not None:
         yield "speed-up", tuning.confirmation
-        floor = percent(tuning.floor) if tuning.floor is not None else NOT_MEASURED
-        yield "smallest difference measurable here", f"{floor}, from the program against itself"
+        least, floor = (
+            NOT_MEASURED if each is None else percent(each)
+            for each in (smallest_difference(tuning), tuning.floor)
+        )
+        yield "smallest measurable difference", f"{least}; of the program against itself {floor}"
         yield "other processes meanwhile", _contention(tuning.contention)
         yield (
             "session",

@@ -135,7 +135,8 @@ def _refused_bar(trial: Trial) -> dict[str, object]:
         "ratio": ratio.ratio if ratio else None,
         "low": ratio.low if ratio else 1.0,
         "high": ratio.high if ratio else 1.0,
-        "word": trial.decision.partition(":")[0],
+        # What was accepted then, and left the plan again, is not accepted now.
+        "word": "in its trial" if trial.decision == "accepted" else trial.decision.partition(":")[0],
         "reason": trial.decision,
     }
 

@@ -94,7 +94,7 @@ def _part(part: Part, axis: Scale) -> Markup:
 
 
 def waterfall(data: dict[str, Any]) -> Markup:
-    """Return the plan step by step, what it was confirmed at, and what was tried and refused."""
+    """Return the plan step by step, what it was confirmed at, and what was tried and left out."""
     ratio, low, high = data["confirmed"]
     rows = [Row(name="as it was", parts=(Part(0.0, 1.0, hue("other")),), figure="1.00x")]
     rows += [
@@ -129,7 +129,7 @@ def _good(gained: bool) -> str:
 def _refused(one: dict[str, Any]) -> Row:
     ratio = one["ratio"]
     return Row(
-        name=f"{one['name']}, refused",
+        name=f"{one['name']}, left out",
         parts=(Part(1.0, 1.0 if ratio is None else ratio, "transparent", one["reason"], "open"),),
         figure=" ".join([*([] if ratio is None else [f"{ratio:.2f}x"]), one["word"]]),
         interval=None if ratio is None else (min(one["low"], ratio), max(one["high"], ratio)),
