@@ -68,7 +68,7 @@ def _speeds(report: CheckReport) -> Iterator[tuple[str, str]]:
     speedup = report.speedup
     if speedup is not None:
         yield (
-            "faster" if speedup.low > 1 else "slower" if speedup.high < 1 else "no difference",
+            "faster" if speedup.low > 1 else "slower" if speedup.high < 1 else "not proven",
             f"{significant(speedup.median)}x [{significant(speedup.low)}, {significant(speedup.high)}] over "
             f"{counted(speedup.num, 'block')}: {speedup.method}",
         )
