@@ -171,7 +171,7 @@ class TestFiles:
         orders = tuned(_with_plan())
         assert app.run(["tune", option, "nowhere/file", "train.py"]) == ExitCode.MACHINE
         assert orders == []
-        assert "there is no such folder" in capsys.readouterr().err
+        assert "there is no folder" in capsys.readouterr().err
 
     def test_an_empty_plan_is_done_and_says_so(
         self, tuned: Tuned, tmp_path: Path, capsys: pytest.CaptureFixture[str]

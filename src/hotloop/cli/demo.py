@@ -38,7 +38,7 @@ def command(context: click.Context, budget: float, folder: Path) -> int:
     The example is copied to a folder of its own, draws its pictures, and is then tuned as any program would be.
     """
     _demand_packages()
-    folder = _writable(folder)
+    folder = _here(_writable(folder))
     _copy(folder)
     if not (folder / "data").exists():
         click.echo(f"hotloop: drawing the example's pictures in {folder / 'data'} (once)", err=True)
@@ -57,6 +57,18 @@ def _writable(folder: Path) -> Path:
     if os.access(there, os.W_OK):
         return folder
     return Path(tempfile.gettempdir()) / folder.name
+
+
+def _here(folder: Path) -> Path:
+    """Return the folder as it is named from the current one, which is another where sessions cannot be stored here."""
+    if os.access(Path.cwd(), os.W_OK):
+        return folder
+    os.chdir(folder.absolute().parent)
+    click.echo(
+        f"hotloop: this folder may not be written to, so the example is tuned in another one: cd {Path.cwd()}",
+        err=True,
+    )
+    return Path(folder.name)
 
 
 def _demand_packages() -> None:

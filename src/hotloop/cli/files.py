@@ -73,13 +73,17 @@ def check_writable(path: Path) -> None:
         return
     folder = path.parent
     wanted = path if path.exists() and not path.is_file() else folder
-    reason = "it may not be written to" if folder.is_dir() else "there is no such folder"
-    if not folder.is_dir() or path.is_dir() or not os.access(wanted, os.W_OK):
-        raise HotloopError(
-            f"{path} could not be written in {folder}: {reason}",
-            "choose another place for it",
-            ExitCode.MACHINE,
-        )
+    if not folder.is_dir():
+        reason = f"there is no folder {folder}"
+    elif path.is_dir():
+        reason = "it is a folder"
+    elif not os.access(wanted, os.W_OK):
+        reason = f"{wanted.absolute()} may not be written to"
+    else:
+        return
+    raise HotloopError(
+        f"{path} could not be written: {reason}", "choose another place for it", ExitCode.MACHINE
+    )
 
 
 def write_text(path: Path, text: str, *, private: bool = False) -> None:

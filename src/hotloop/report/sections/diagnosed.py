@@ -78,7 +78,7 @@ def _what_it_is_of(seen: Observation) -> Iterator[Block]:
     """Say what had no time, and which run of the program told what, where the first one did not tell all."""
     for gap in seen.coverage:
         if NO_TIME in gap.why:
-            yield Note(f"Not looked at: {gap.what}: {gap.why}.")
+            yield Note(f"Not looked at: {gap.what.replace('_', ' ')}: {gap.why}.")
     if len([run for run in seen.runs if run.told]) > 1 and seen.runs[1].told != CEILINGS:
         told = (
             f"run {number}: {listed(run.told)}" for number, run in enumerate(seen.runs, start=1) if run.told
