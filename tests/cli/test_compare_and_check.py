@@ -23,6 +23,7 @@ from hotloop.model.errors import ExitCode, HotloopError
 from hotloop.model.gate import ClassBaseline, GateBaseline, GateRun
 from hotloop.observe.run.stopping import StopRule
 from hotloop.report.sections.comparison import comparison_document
+from hotloop.review.changes import MAX_CHANGES, changes
 from hotloop.stats.verdict import Decision, decide
 from hotloop.store.session import new_session
 from hotloop.tune.compare import program as of_program
@@ -92,6 +93,29 @@ def test_two_sessions_are_compared_with_what_changed(
     assert "2.14.0" in (tmp_path / "c.html").read_text()
     assert run(["compare", "s0", "s0"]) == 0
     assert "No difference between s0 and s0 was proven" in " ".join(capsys.readouterr().out.split())
+
+
+def test_packages_that_are_not_known_are_not_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`bash train.sh` does not say which Python it starts."""
+    monkeypatch.chdir(tmp_path)
+    said = content(60, tuned=False)
+    assert said.origin is not None
+    for name, packages in (("s0", {}), ("s1", {"numpy": "2.3.0", "torch": "2.13.0"})):
+        with contextlib.closing(new_session(tmp_path, name)) as session:
+            session.put("observation", said.observation)
+            session.put("origin", msgspec.structs.replace(said.origin, packages=packages))
+    assert run(["compare", "--json", "c.json", "s0", "s1"]) == 0
+    found = json.loads((tmp_path / "c.json").read_text())
+    assert found["changes"] == [{"what": "packages", "before": "unknown", "after": "2 packages"}]
+
+
+def test_changes_that_are_left_out_are_counted() -> None:
+    seen = content(60, tuned=False).observation
+    assert seen is not None
+    found = changes(seen, seen, ({}, {f"package-{number}": "1.0" for number in range(MAX_CHANGES + 7)}))
+    assert (len(found), found[-1].what) == (MAX_CHANGES + 1, "and 7 more")
 
 
 def test_a_busy_machine_is_said_before_the_verdict() -> None:

@@ -145,7 +145,7 @@ def test_a_comparison() -> None:
     unproven = _comparison(_of_step(0.129, 0.075))
     assert matches("compare_inconclusive", render_report(comparison_document(unproven)))
     other = msgspec.structs.replace(unproven.after, command=("python", "other.py"))
-    assert matches("compare_next", render_compared(msgspec.structs.replace(unproven, after=other)))
+    assert matches("compare_next", render_compared(msgspec.structs.replace(unproven, after=other), 300.0))
 
 
 def _verdict(
@@ -424,3 +424,11 @@ def test_a_call_is_not_taken_for_a_change_with_parameters() -> None:
     screen = shown(render_blocks([Table(("call", "a step"), rows)]))
     assert "bool(tensor)" in screen
     assert "\n  num_workers=2" in screen
+
+
+def test_more_pairs_have_twice_the_time_there_was() -> None:
+    unproven = _comparison(_of_step(0.129, 0.075))
+    after = msgspec.structs.replace(unproven.after, command=("python", "other.py"))
+    turns = msgspec.structs.replace(unproven, after=after, rounds=(((0.1, 0.1),),))
+    assert "hotloop compare --budget 40m" in shown(render_compared(turns, 1200.0))
+    assert "hotloop compare --budget 1.5m" in shown(render_compared(turns, 45.0))

@@ -39,6 +39,7 @@ from hotloop.tune.compare.program import OBSERVED_S, Program
 from hotloop.tune.executor import PlanSteps
 
 _OUT = ResultFile()
+DEFAULT_S = 300.0
 
 
 @click.command(
@@ -50,7 +51,7 @@ _OUT = ResultFile()
 @click.option(
     "--budget",
     type=TimeSpan(),
-    default="5m",
+    default=f"{DEFAULT_S / 60:g}m",
     show_default=True,
     help="Time budget; two pairs of runs are the minimum.",
 )
@@ -80,13 +81,14 @@ def command(
             found = _compared(words, baseline, budget, screen)
     finally:
         screen.done()
-    show_comparison(screen, found, html=html, markdown_file=markdown_file, json_file=json_file)
+    show_comparison(screen, found, budget, html=html, markdown_file=markdown_file, json_file=json_file)
     return ExitCode.DONE
 
 
 def show_comparison(
     screen: Screen,
     found: Comparison,
+    budget_s: float = DEFAULT_S,
     *,
     html: Path | None = None,
     markdown_file: Path | None = None,
@@ -101,7 +103,7 @@ def show_comparison(
     if markdown_file is not None:
         write_text(markdown_file, markdown(shape))
     screen.show(render(shape))
-    screen.show(render_next(found))
+    screen.show(render_next(found, budget_s))
 
 
 def _compared(words: tuple[str, ...], baseline: str | None, budget: float, screen: Screen) -> Comparison:

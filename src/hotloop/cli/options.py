@@ -108,7 +108,7 @@ class ResultFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; what is printed from here on, by the user's program too, is put aside for `-`."""
-        path = super().convert(value, param, ctx)
+        path = Path(str(super().convert(value, param, ctx)))
         check_writable(path)
         if path == STDOUT and ctx is not None:
             text_aside(ctx)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 
 import msgspec
@@ -59,10 +59,11 @@ def bare_name(name: str) -> str:
 
 def largest_shares(operators: Iterable[Operator], num: int = 3) -> str:
     """Return the names that take most of the operators' time, whatever their shapes: `mm 41%, copy_ 6%`."""
-    shares: Counter[str] = Counter()
+    shares: dict[str, float] = defaultdict(float)
     for one in operators:
         shares[bare_name(one.name)] += one.share
-    return ", ".join(f"{name} {share:.0%}" for name, share in shares.most_common(num))
+    largest = sorted(shares.items(), key=lambda row: -row[1])[:num]
+    return ", ".join(f"{name} {share:.0%}" for name, share in largest)
 
 
 class Operators(msgspec.Struct, frozen=True, kw_only=True):

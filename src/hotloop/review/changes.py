@@ -10,6 +10,7 @@ from hotloop.machine.environment.code_state import changes_between
 from hotloop.model.comparison import Change
 from hotloop.model.observation import Observation
 from hotloop.model.origin import Origin
+from hotloop.model.quantities import counted
 from hotloop.model.secrets import redacted_environment, redacted_words
 
 MAX_CHANGES = 60
@@ -50,7 +51,8 @@ def changes(
         packages: of both, with their versions; None: not known.
     """
     found = [*_machine(before, after), *_program(before, after), *_packages(*packages)]
-    return tuple(found[:MAX_CHANGES])
+    left_out = [Change(f"and {len(found) - MAX_CHANGES} more", "", "")] if len(found) > MAX_CHANGES else []
+    return (*found[:MAX_CHANGES], *left_out)
 
 
 def _machine(before: Observation, after: Observation) -> Iterator[Change]:
@@ -87,6 +89,9 @@ def _loader(one: object) -> str:
 def _packages(before: _Packages, after: _Packages) -> Iterator[Change]:
     if before is not None and after is not None:
         yield from _maps("package", before, after)
+    elif before is not None or after is not None:
+        known = (None if one is None else counted(len(one), "package") for one in (before, after))
+        yield from _differing("packages", *known)
 
 
 def _maps(word: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:

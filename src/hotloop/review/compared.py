@@ -40,7 +40,8 @@ def compare_sessions(first: str, second: str) -> Comparison:
 
 
 def _packages(of: Origin | None) -> dict[str, str] | None:
-    return None if of is None else of.packages
+    """Return the packages of a session; None: a session without any is of a Python that was not seen."""
+    return None if of is None else of.packages or None
 
 
 def _read(folder: Path, name: str) -> tuple[Observation, Origin | None, TunedSide | None]:
