@@ -40,6 +40,7 @@ def test_every_option_reaches_the_run(tmp_path: Path, monkeypatch: pytest.Monkey
     words = ["--device", "T4", "--device", "24GB", "--seconds", "7", "--json", "plan.json", "--network"]
     done = CliRunner().invoke(memory.command, ["plan", *words, "train.py"], catch_exceptions=False)
     assert done.exit_code == 0
+    assert "hotloop tune --goal memory train.py" in " ".join(done.output.split()), "what to type next"
     assert run.call_args.kwargs["limit_s"] == 7
     plan = json.loads((tmp_path / "plan.json").read_text())
     assert {(one["device"], one["fits"]) for one in plan["peaks"]} == {("T4", "yes"), ("24GB", "yes")}

@@ -28,8 +28,10 @@ from hotloop.memory.virtual_report import VirtualReport, Wanted
 from hotloop.memory.virtual_run import VirtualMachine, plan_virtually
 from hotloop.model.errors import ExitCode
 from hotloop.model.memory_plan import PlannedDevice
+from hotloop.model.secrets import redacted_words
 from hotloop.report.sections.memory_plan import memory_plan
 from hotloop.report.terminal import walk
+from hotloop.report.terminal.layout import next_steps
 
 DEFAULT_DEVICES = ("T4", "RTX 4090", "A100 40GB", "H100 80GB")
 DEFAULT_LIMIT = "5m"
@@ -103,6 +105,8 @@ def plan_command(
     if json_file is not None:
         write_json(json_file, plan)
     screen.show(walk.render_blocks(tuple(memory_plan(plan))))
+    smaller = ["hotloop", "tune", "--goal", "memory", *redacted_words(command)]
+    screen.show(next_steps([("what a smaller peak costs, measured on the device", smaller)]))
     return ExitCode.DONE
 
 
