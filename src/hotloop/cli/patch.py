@@ -129,7 +129,9 @@ def _patched(plan: Plan, place: Place, asked: Asked, screen: Screen) -> int:
     if place.is_elsewhere and (patch.changed or patch.is_launched(plan.fit.command)):
         screen.note(f"all of it in the program's folder: cd {shlex.quote(str(place.folder))}")
     if patch.changed and not asked.write:
-        for line in to_type(plan_file if plan_file != DEFAULT else None):
+        for line in to_type(
+            plan_file if plan_file != DEFAULT else None, unsafe=asked.unsafe, observed=asked.look
+        ):
             screen.note(line)
     proof = (
         _proven(plan, patch, allowed, found.edits, asked.seconds, screen) if asked.prove else Outcome.PASSED

@@ -49,13 +49,16 @@ def told(patch: Patch, plan: Plan, plan_file: str) -> Iterator[str]:
         yield f'  hotloop.apply("{plan_file}")'
 
 
-def to_type(plan_file: Path | None) -> Iterator[str]:
+def to_type(plan_file: Path | None, *, unsafe: bool = False, observed: bool = False) -> Iterator[str]:
     """Return what to type next for a patch that was only shown.
 
     Args:
         plan_file: the plan's; None: the one that is looked for first.
+        unsafe: edits that may change what was not observed are in it.
+        observed: its places were looked for in a new run, and are in no file.
     """
     named = [shlex.quote(str(plan_file))] if plan_file else []
+    named = [*(["--unsafe"] if unsafe else []), *(["--observe"] if observed else []), *named]
     yield ""
     yield "write it into your files, or prove it first:"
     yield from _pasted(["hotloop patch --write", *named])
