@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
+from hotloop.launch.isolation.decide import Exceptions
 from hotloop.model.deep import HostLine
 from hotloop.model.inference import Inference, Latency
 from hotloop.model.observation import (
@@ -96,6 +98,9 @@ def test_an_observation() -> None:
 
 def test_what_to_type_next() -> None:
     assert matches("observe_next", render_next(observation()))
+    needs = Exceptions(writable=(Path("my cache"),), all_writes=True, network=True).options()
+    said = " ".join(shown(render_next(observation(), options=needs)).replace("\\\n", "").split())
+    assert "hotloop tune --writable 'my cache' --allow-writes --network python train.py" in said
 
 
 def test_a_busy_machine_is_said_first() -> None:

@@ -129,7 +129,7 @@ def command(
     inference = found.observation.inference
     if latency_limit is not None and (inference is None or not inference.by_batch):
         screen.note("hotloop: --latency-limit says nothing here: batches of other sizes were not tried")
-    _show(screen, found, format_, verbose=verbose)
+    _show(screen, found, format_, exceptions, verbose=verbose)
     if command and found.session is not None:
         keep_page(screen, found.session)
     if interrupted:
@@ -220,10 +220,12 @@ def _kept(name: str | None, latency_limit_s: float | None) -> Diagnosis:
     )
 
 
-def _show(screen: Screen, diagnosis: Diagnosis, format_: str, *, verbose: bool) -> None:
+def _show(
+    screen: Screen, diagnosis: Diagnosis, format_: str, exceptions: Exceptions, *, verbose: bool
+) -> None:
     if format_ == "text":
         screen.show(render(diagnosis, verbose=verbose))
-        screen.show(render_next(diagnosis))
+        screen.show(render_next(diagnosis, exceptions.options()))
     elif format_ == "json":
         click.echo(json_text(diagnosis), nl=False)
     elif format_ == "github":

@@ -127,14 +127,14 @@ def command(
             )
     except Interrupted as stop:
         if stop.observation is not None:
-            _show(screen, stop.observation, json_file, of, kept=full, verbose=verbose)
+            _show(screen, stop.observation, json_file, of, exceptions, kept=full, verbose=verbose)
         screen.done()
         screen.note("hotloop: interrupted")
         return ExitCode.INTERRUPTED
     finally:
         screen.done()
         _say_kept(screen, kept)
-    _show(screen, observation, json_file, of, kept=full, verbose=verbose)
+    _show(screen, observation, json_file, of, exceptions, kept=full, verbose=verbose)
     samples.write(observation)
     if observation.exit_code not in (None, 0):
         return ExitCode.PROGRAM_FAILED
@@ -157,6 +157,7 @@ def _show(
     observation: Observation,
     json_file: Path | None,
     of: Origin,
+    exceptions: Exceptions,
     *,
     kept: bool,
     verbose: bool,
@@ -170,7 +171,7 @@ def _show(
         screen.done()
         screen.note(how_it_ended(observation, kept=kept))
         screen.show(render(observation, verbose=verbose))
-        screen.show(render_next(observation, stored=session is not None))
+        screen.show(render_next(observation, stored=session is not None, options=exceptions.options()))
     if session is not None:
         keep_page(screen, session)
 

@@ -147,7 +147,7 @@ def command(
         raise
     finally:
         screen.done()
-    _keep(screen, result, plan_file, json_file, verbose=verbose)
+    _keep(screen, result, plan_file, json_file, exceptions, verbose=verbose)
     keep_page(screen, session)
     return _exit_code(result)
 
@@ -200,7 +200,13 @@ def _check_target(plan_file: Path) -> None:
 
 
 def _keep(
-    screen: Screen, result: TuneResult, plan_file: Path, json_file: Path | None, *, verbose: bool
+    screen: Screen,
+    result: TuneResult,
+    plan_file: Path,
+    json_file: Path | None,
+    exceptions: Exceptions,
+    *,
+    verbose: bool,
 ) -> None:
     """Write first and show then: a result is not lost over a terminal that is gone or full."""
     if json_file is not None:
@@ -212,7 +218,8 @@ def _keep(
         write_text(plan_file, to_toml(plan))
     screen.show(render(result, verbose=verbose))
     screen.note(f"hotloop: {_where_the_plan_is(result, plan_file, kept)}")
-    screen.show(render_next(result, None if plan_file == _PLAN else str(plan_file)))
+    named = None if plan_file == _PLAN else str(plan_file)
+    screen.show(render_next(result, named, exceptions.options()))
 
 
 def _where_the_plan_is(result: TuneResult, plan_file: Path, kept: str) -> str:

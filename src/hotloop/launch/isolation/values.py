@@ -51,3 +51,8 @@ class Exceptions(msgspec.Struct, frozen=True):
     writable: tuple[Path, ...] = ()
     all_writes: bool = False
     network: bool = False
+
+    def options(self) -> list[str]:
+        """Return how they are typed, for a command that runs the same program again."""
+        writable = [word for path in self.writable for word in ("--writable", str(path))]
+        return [*writable, *["--allow-writes"] * self.all_writes, *["--network"] * self.network]

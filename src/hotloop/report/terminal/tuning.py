@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import RenderableType
 
 from hotloop.model.tuning import RESUME_BUDGET, Plan, PlanStep, TuneResult
@@ -20,23 +22,24 @@ def render(result: TuneResult, *, verbose: bool = False) -> RenderableType:
     return walk.render(tuned(result), verbose=verbose)
 
 
-def render_next(result: TuneResult, plan: str | None) -> RenderableType:
+def render_next(result: TuneResult, plan: str | None, options: Sequence[str] = ()) -> RenderableType:
     """Return what to type next.
 
     Args:
         result: what was found.
         plan: the plan's file; None: the one that is looked for first.
+        options: that the program needs in every run of it.
     """
     option = ["--plan", plan] if plan else []
     if not result.plan.steps:
         longer = ["--budget", RESUME_BUDGET] if result.likely else []
-        resume = ["hotloop", "tune", "--resume", *longer, *option, *result.command]
+        resume = ["hotloop", "tune", "--resume", *longer, *option, *options, *result.command]
         likely_one = [("run the likely, unproven plan", ["hotloop", "run", "--likely", *result.command])]
         return next_steps(
             [
                 ("continue this session", resume),
                 *(likely_one if result.likely else []),
-                ("see the bottleneck", ["hotloop", "diagnose", *result.command]),
+                ("see the bottleneck", ["hotloop", "diagnose", *options, *result.command]),
             ]
         )
     return next_steps(
