@@ -223,3 +223,9 @@ def test_without_a_step_it_says_so() -> None:
 def test_brackets_are_shown_as_they_are(word: str) -> None:
     screen = shown(render(observation(coverage=(Coverage(word, f"why {word}"),))))
     assert f"{word}: why {word}" in screen
+
+
+@pytest.mark.parametrize(("num", "told"), [(5, False), (19, False), (20, True)])
+def test_percentiles_are_of_enough_steps(num: int, told: bool) -> None:
+    seen = observation(step=msgspec.structs.replace(STEP, num=num))
+    assert ("p95 " in shown(render(seen))) == told

@@ -70,7 +70,11 @@ from hotloop.whatif.orders import least_s
     help="Inference: 95th-percentile latency limit per batch, such as 50ms.",
 )
 @click.option("--no-ceilings", is_flag=True, help="Skip the second run, which measures the ceilings.")
-@click.option("--check", is_flag=True, help="Exit with 1 if there is a warning.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Exit with 1 if there is a warning, with 5 if the machine was too busy or no step was seen.",
+)
 @click.option("--no-deep", is_flag=True, help="Skip detailed profiling: call sites, host samples, operators.")
 @click.option("--verbose", is_flag=True, help="List all findings, and the rules that lack data.")
 @isolation_options

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from hotloop.model.inference import Inference, Latency
 from hotloop.model.observation import Observation, Phase, PhaseTime, RankObservation, StepTime
 from hotloop.model.quantities import counted, duration, parts, percent, rate, shares
+from hotloop.report.charts.histogram import MIN_NUM
 from hotloop.report.content.figures import NOT_MEASURED
 from hotloop.report.document import Block, Facts, Table
 
@@ -28,9 +29,11 @@ def step_facts(step: StepTime, observation: Observation) -> Facts:
         mean.append(f"{rate(step.tokens_per_s)} tokens/s{every}")
     interval = f"[{duration(step.low_s)}, {duration(step.high_s)}]"
     median = f"{duration(step.median_s)} median {interval} (95% interval)"
+    # Of fewer steps a percentile is the longest of them, and as little to go by as their distribution.
+    tail = f", p95 {duration(step.p95_s)}, p99 {duration(step.p99_s)}" if step.num >= MIN_NUM else ""
     rows = [
         ("step", f"{', '.join(mean)}, over {counted(step.num, 'step')}"),
-        ("", f"{median}, p95 {duration(step.p95_s)}, p99 {duration(step.p99_s)}"),
+        ("", f"{median}{tail}"),
         ("", f"in each: {' '.join(step.rhythm)}"),
     ]
     if observation.clock != "host":
