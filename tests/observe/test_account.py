@@ -188,11 +188,21 @@ def test_what_comes_after_training(tmp_path: Path) -> None:
     assert parts["shutdown_s"] == pytest.approx(0.15)
 
 
+def test_a_step_that_was_not_finished_does_not_come_after_training(tmp_path: Path) -> None:
+    """It was ended, or interrupted, while its next step's backward was under way."""
+    script = Script(tmp_path).train(5).span(Kind.FORWARD, 20).wait(700)
+    timeline = script.timeline()
+    run = account(timeline, find_anchor(timeline.spans), -2.0, script.now * 1e-9, ended_early=True)
+    assert run.parts["after_last_step_s"] == pytest.approx(0.701)
+    assert "after_training_s" not in run.parts
+    assert sum(run.parts.values()) == pytest.approx(run.wall_s)
+
+
 def test_a_program_that_is_held_to_be_ended(tmp_path: Path) -> None:
     script = Script(tmp_path).train(5).mark(begin(Kind.PAUSE))
     parts = _account(script, after_s=0.3).parts
     assert parts["held_by_hotloop_s"] == pytest.approx(0.3)
-    assert "shutdown_s" not in parts
+    assert not {"shutdown_s", "after_training_s"} & set(parts)
 
 
 def test_a_program_that_is_ended_under_a_profiler_has_not_come_to_its_end(tmp_path: Path) -> None:

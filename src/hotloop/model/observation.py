@@ -165,7 +165,7 @@ STARTUP_PARTS = (
 )
 """Of a run's account: what is paid once, before and in the first step."""
 
-_NOT_TRAINING = ("held_by_hotloop_s", "after_training_s", "shutdown_s", "unaccounted_s")
+_NOT_TRAINING = ("held_by_hotloop_s", "after_last_step_s", "after_training_s", "shutdown_s", "unaccounted_s")
 
 
 class RunAccount(msgspec.Struct, frozen=True, kw_only=True):

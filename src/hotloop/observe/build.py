@@ -94,7 +94,15 @@ def build(
     sites = program_sites(processes.get(lead.pid) if lead else None, Path.cwd())
     timed = on_device.get(lead.pid, lead) if lead else None
     on_clock = on_device.get(lead.pid) if lead else None
-    run = account(lead, anchor, begin_s, end_s, on_clock, simulates=bool(program.simulators))
+    run = account(
+        lead,
+        anchor,
+        begin_s,
+        end_s,
+        on_clock,
+        simulates=bool(program.simulators),
+        ended_early=exit_code is None,
+    )
     return Observation(
         command=redacted_words(command),
         step=_of_all(main.step, trained) if main and main.step else None,

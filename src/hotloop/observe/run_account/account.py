@@ -33,6 +33,7 @@ def account(
     on_device: Timeline | None = None,
     *,
     simulates: bool = False,
+    ended_early: bool = False,
 ) -> RunAccount:
     """Return where the command's wall time went, seen from its leading training process.
 
@@ -43,6 +44,7 @@ def account(
         end_s: when it ended or was ended.
         on_device: its records on the device's clock, which then splits the steps; None: the host's does.
         simulates: the program uses a library of environments.
+        ended_early: it was ended, or interrupted, before it came to its own end.
     """
     wall_s = end_s - begin_s
     if timeline is None or timeline.torch_s is None:
@@ -61,7 +63,7 @@ def account(
     ledger.stretch(spans[: ends[0] + 1], timeline.torch_s, spans[ends[0]].end_s, Stage.HEAD)
     for step, (before, end) in zip(steps, itertools.pairwise(ends), strict=True):
         ledger.step(spans[before + 1 : end + 1], step)
-    _add_tail(ledger, timeline, ends[-1], end_s)
+    _add_tail(ledger, timeline, ends[-1], end_s, ended_early=ended_early)
     return _counted(ledger.closed(wall_s), timeline, ends)
 
 
@@ -251,7 +253,7 @@ def _by_shares(spans: Sequence[Span], step: Window, usual: Usual) -> dict[str, f
     return {**parts, **{f"step_{phase.value}_s": rest_s * share for phase, share in usual.shares.items()}}
 
 
-def _add_tail(ledger: _Ledger, timeline: Timeline, last: int, end_s: float) -> None:
+def _add_tail(ledger: _Ledger, timeline: Timeline, last: int, end_s: float, *, ended_early: bool) -> None:
     """What came after the last step, up to the interpreter's end or to where the program was held to be ended.
 
     A program that was ended under a profiler, before its next boundary, was not seen to leave its loop.
@@ -260,6 +262,8 @@ def _add_tail(ledger: _Ledger, timeline: Timeline, last: int, end_s: float) -> N
     if timeline.exit_s is None and timeline.held_s is None and any(isinf(one.end_s) for one in timeline.deep):
         ledger.add({"deep_windows_s": end_s - last_s})
         return
+    # Where it was held, nothing is between its last step and the boundary.
+    stage = Stage.BETWEEN if timeline.held_s else Stage.CUT if ended_early else Stage.TAIL
     stop_s = max(last_s, min(timeline.held_s or timeline.exit_s or end_s, end_s))
-    ledger.stretch(timeline.spans[last + 1 :], last_s, stop_s, Stage.TAIL)
+    ledger.stretch(timeline.spans[last + 1 :], last_s, stop_s, stage)
     ledger.add({"held_by_hotloop_s" if timeline.held_s else "shutdown_s": end_s - stop_s})

@@ -29,6 +29,8 @@ class Stage(Enum):
     """A step that is not like the others."""
     TAIL = "tail"
     """After the last step."""
+    CUT = "cut"
+    """After the last step of a program that was ended, or interrupted, before it came to its own end."""
 
 
 class Usual(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +60,7 @@ def with_own_forwards(pieces: Sequence[Piece], stage: Stage, usual: Usual) -> li
 
     They are the last ones: what is evaluated between two steps comes before the next one's. No step follows at the end.
     """
-    if usual.infers or usual.acts or stage is Stage.TAIL:
+    if usual.infers or usual.acts or stage in {Stage.TAIL, Stage.CUT}:
         return list(pieces)
     scores = [index for index, piece in enumerate(pieces) if piece.kind is Kind.EVALUATE]
     own = frozenset(scores[-usual.num_evaluated :]) if usual.num_evaluated else frozenset()
@@ -110,6 +112,8 @@ def _rest(rest_s: float, stage: Stage, usual: Usual) -> dict[str, float]:
         return {"first_step_s": rest_s}
     if stage is Stage.TAIL:
         return {"after_training_s": rest_s}
+    if stage is Stage.CUT:
+        return {"after_last_step_s": rest_s}
     of_step_s = min(rest_s, usual.rest_s)
     return {"step_other_s": of_step_s, "irregular_step_s": rest_s - of_step_s}
 
